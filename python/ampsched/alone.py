@@ -63,6 +63,7 @@ def run_alone(
     fast, slow = machine.only_big(), machine.only_little()
     ways = [(fast, baseline), *((machine, scheme) for scheme in schemes), (slow, baseline)]
     names = [FAST_CORES, *(scheme.label for scheme in schemes)]
+    workload = workload.renumbered(machine, machine)  # as much work where there are fast cores only
     alone = [workload.alone(app) for app in range(len(workload.apps))]
     jobs = [(job_of(settings, where, app, policy), policy) for app in alone for where, policy in ways]
     outcomes = iter(run_all(jobs, processes, progress))

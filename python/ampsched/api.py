@@ -28,7 +28,7 @@ from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, 
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
-from ampsched.ranges import Range
+from ampsched.ranges import Range, shown
 from ampsched.results import Outcome
 from ampsched.settings import (
     MS_MAX,
@@ -179,7 +179,7 @@ def compare(
     """
     catalog = catalog_of(settings)
     machines = [catalog.machine(each) for each in _each(machine, "machine")]
-    workloads = [catalog.workload(each) for each in _each(workload, "workload")]
+    workloads = [_stopped(catalog.workload(each), settings) for each in _each(workload, "workload")]
     specs = [PolicySpec.of(policy) for policy in policies]
     _check_distinct([each.name for each in machines], "machine")
     _check_distinct([each.name for each in workloads], "workload")
@@ -311,6 +311,19 @@ def _bounded(
     return job_of(run, on, mix, PolicySpec.of(BASELINE_POLICY)), alone_on_big(on, mix, how, settings["jobs"])
 
 
+def _stopped(workload: Workload, settings: CompareSettings) -> Workload:
+    """The workload, stopped at the end that is set: as if each of its programs stated it as a duration."""
+    until_ms = settings["until_ms"]
+    if until_ms is None:
+        return workload
+    if settings["repetitions"] is not None:
+        raise InputError(
+            f"until_ms = {shown(until_ms)} and repetitions = {settings['repetitions']} contradict each other: "
+            "which of them ends a run?"
+        )
+    return workload.stopped_at(round(until_ms * NS_PER_MS))
+
+
 def _job(
     machine: MachineLike, workload: WorkloadLike, policy: PolicySpec, settings: SimulateSettings
 ) -> _core.Job:
@@ -341,6 +354,8 @@ def _notes(settings: CompareSettings) -> list[str]:
         notes.append(f"noise {settings['noise']}")
     if settings["repetitions"] is not None:
         notes.append(f"each program at least {settings['repetitions']} times")
+    if settings["until_ms"] is not None:
+        notes.append(f"until {shown(settings['until_ms'])} ms")
     return notes
 
 

@@ -38,6 +38,8 @@ Kept = _core.Compared | _core.Summed
 Purpose = BinaryIO | Kept | _core.Question | _core.Turns
 """What a run is for besides its outcome."""
 BASELINE_POLICY = "cfs"
+BASELINE = PolicySpec.of(BASELINE_POLICY)
+"""The policy of baselines, as against the same one that somebody has asked for."""
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
 CHUNK = 64
 
@@ -141,8 +143,13 @@ def _run_one(job: _core.Job, policy: PolicySpec, purpose: Purpose | None = None)
 
 
 def _naming(policy: PolicySpec, error: Exception) -> Exception:
-    """The error with a note of the policy under which it happened, unless its text says so."""
-    if policy.label not in str(error):
+    """The error with a note of the policy under which it happened, unless its text says so.
+
+    Nobody has asked for the policy of baselines.
+    """
+    if policy is BASELINE:
+        error.add_note("alone, as the measure of what others add")
+    elif policy.label not in str(error):
         error.add_note(f"under policy {policy.label}")
     return error
 
@@ -269,7 +276,7 @@ class _Baselines:
     def __init__(self, settings: MixSettings) -> None:
         self._settings = complete(AloneSettings, only(AloneSettings, settings))
         self._jobs = _Jobs(complete(RunSettings, self._settings))
-        self._policy = PolicySpec.of(BASELINE_POLICY)
+        self._policy = BASELINE
         self._keys: dict[tuple[int, CoreOrder | None, int, int], list[_Key]] = {}
         self._contents: dict[int, tuple[object, str]] = {}
         self._machines: dict[tuple[int, CoreOrder | None], Machine] = {}

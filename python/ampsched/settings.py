@@ -84,6 +84,17 @@ class Setting:
         return value
 
 
+UntilMs = Annotated[
+    float | None,
+    Setting(
+        None,
+        "Stop at this simulated time, whatever still runs.",
+        "MS",
+        Range(0, MS_MAX, without_low=True),
+    ),
+]
+
+
 class AloneSettings(TypedDict, total=False):
     """How programs are run; when a program runs alone to compare others with it, too."""
 
@@ -176,15 +187,7 @@ class RunSettings(MixSettings, total=False):
             "Cores that a program names are those of the machine as it says.",
         ),
     ]
-    until_ms: Annotated[
-        float | None,
-        Setting(
-            None,
-            "Stop at this simulated time, whatever still runs.",
-            "MS",
-            Range(0, MS_MAX, without_low=True),
-        ),
-    ]
+    until_ms: UntilMs
 
 
 class BatchSettings(TypedDict, total=False):
@@ -220,8 +223,8 @@ class SimulateSettings(RunSettings, CatalogSettings, total=False):
     """Settings of `simulate` and `explain`."""
 
 
-class CompareSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
-    """Settings of `compare`. There is no `until_ms`: turnarounds are known of programs that have ended."""
+class SweepSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
+    """Settings of `sweep`, whose programs must end."""
 
     core_order: Annotated[
         CoreOrders,
@@ -233,6 +236,12 @@ class CompareSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
         ),
     ]
     repeat: Annotated[int, Setting(1, "Number of seeds.", "N", Range(1, REPETITIONS_MAX), short="-r")]
+
+
+class CompareSettings(SweepSettings, total=False):
+    """Settings of `compare`. Of a program that has not ended by `until_ms`, it is told how much it has done."""
+
+    until_ms: UntilMs
 
 
 def _microseconds(value: str | Sequence[float]) -> Sequence[float]:

@@ -359,11 +359,11 @@ def test_low_exceptions_name_the_policy() -> None:
     assert caught.value.__notes__ == ["under policy Broken"]
 
 
-def test_low_errors_of_a_batch_name_the_policy(ampsched_here: Ampsched) -> None:
+def test_low_errors_of_a_batch_name_what_was_run(ampsched_here: Ampsched) -> None:
     ended = ampsched_here("compare", "-m", "2B2S", "-w", "sync-1", "-p", "eevdf,cfs", "--limit-s", "0.0001")
     assert ended.code == 2
     assert "has not ended" in ended.err
-    assert ended.err.endswith(" (under policy cfs)\n")
+    assert ended.err.endswith(" (alone, as the measure of what others add)\n")
 
 
 # Named cores, stated durations

@@ -87,16 +87,17 @@ fn shown(text: &str) -> String {
 /// Near means a Jaro-Winkler similarity of at least 0.8.
 pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let nearest = known
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        Some((similarity, candidate)) if similarity >= 0.8 => {
-            format!("did you mean \"{candidate}\"?")
-        }
-        _ => format!("known: {}", known.join(", ")),
+    match nearest(word, &known) {
+        Some(candidate) => format!("did you mean \"{candidate}\"?"),
+        None => format!("known: {}", known.join(", ")),
     }
+}
+
+/// The known word that is nearest, if it is near enough to have been meant.
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let similar = known.iter().map(|&each| (strsim::jaro_winkler(word, each), each));
+    let (similarity, found) = similar.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (similarity >= 0.8).then_some(found)
 }
 
 #[cfg(test)]

@@ -68,7 +68,8 @@ pub use power::{
 };
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{
-    Object, ObjectKind, Op, Program, Region, SPIN_US_MAX, SPINNABLE, ThreadSpec, TimerMode,
+    Calibration, Object, ObjectKind, Op, Program, Region, SPIN_US_MAX, SPINNABLE, ThreadSpec,
+    TimerMode,
 };
 pub use random::Draw;
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with, run_loop};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::rtapp::run_loop;
 use crate::{
-    BoardPower, ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Memory, Ns,
-    Sharing, Thermal, speed_ips,
+    BoardPower, Calibration, ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView,
+    Memory, Ns, Sharing, Thermal, speed_ips,
 };
 
 /// An operating performance point of a cluster.
@@ -196,6 +196,17 @@ impl Machine {
     /// the machine, or of the one from which it was made.
     pub fn fastest(&self) -> &Cluster {
         self.reference.as_ref().unwrap_or_else(|| self.top())
+    }
+
+    /// The kind of core that a program's work in time refers to; the fastest for a number that there is not.
+    pub fn calibrated<'a>(&'a self, calibration: &'a Calibration) -> &'a Cluster {
+        match calibration {
+            Calibration::Kind(cluster) => cluster,
+            Calibration::Core(core) if core.index() < self.cores() => {
+                &self.clusters[self.cluster_of(*core).index()]
+            }
+            Calibration::Core(_) | Calibration::Fastest => self.fastest(),
+        }
     }
 
     /// The cluster that stands for the fastest class ([`Machine::standing_for`]).

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Amount, CodePtr, CoreSet, Ns, ObjectId, Profile, ProfileId, SchedAttrs, SchedClass, TaskGroup,
+    Amount, Cluster, CodePtr, CoreId, CoreSet, Ns, ObjectId, Profile, ProfileId, SchedAttrs,
+    SchedClass, TaskGroup,
 };
 
 /// What a synchronisation object is.
@@ -148,10 +149,11 @@ pub enum Op {
         /// Behaviour.
         profile: ProfileId,
     },
-    /// Retire the instructions that take an amount of time (ns) on the machine's fastest core at its
-    /// highest frequency (rt-app `run`; for users who know times but no instruction counts).
+    /// Retire the instructions that take an amount of time (ns) on the core of the program's
+    /// [`Calibration`] at its highest frequency (rt-app `run`; for users who know times but no
+    /// instruction counts).
     Run {
-        /// Time on the fastest core in ns.
+        /// Time on that core in ns.
         reference_ns: Amount,
         /// Behaviour.
         profile: ProfileId,
@@ -331,6 +333,19 @@ pub struct ThreadSpec {
     pub attrs: SchedAttrs,
 }
 
+/// The core on which work that is stated in time ([`Op::Run`]) takes that time, at its highest frequency.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Calibration {
+    /// The machine's fastest ([`Machine::fastest`](crate::Machine::fastest)).
+    #[default]
+    Fastest,
+    /// The core of that number.
+    Core(CoreId),
+    /// A core of that kind, whatever the machine: what a number has become
+    /// ([`Workload::renumbered`](crate::Workload::renumbered)).
+    Kind(Box<Cluster>),
+}
+
 /// A program, ready to be executed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
@@ -353,6 +368,8 @@ pub struct Program {
     /// (Instructions per joule on the fastest kind of core) / (the same on the slowest), both at their
     /// highest frequencies, if it was measured; else it is what the machine's power model says.
     pub energy_ratio: Option<f64>,
+    /// Where work that is stated in time takes that time.
+    pub calibration: Calibration,
 }
 
 impl Program {

@@ -123,7 +123,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Amount, Object, SchedAttrs, ThreadSpec};
+    use crate::{Amount, Calibration, Object, SchedAttrs, ThreadSpec};
 
     fn program(code: Vec<Op>) -> Program {
         let objects = vec![
@@ -149,6 +149,7 @@ mod tests {
             code,
             duration_ns: None,
             energy_ratio: None,
+            calibration: Calibration::default(),
         }
     }
 

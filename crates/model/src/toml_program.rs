@@ -27,7 +27,7 @@ pub(crate) use code::NS_PER_US;
 use crate::expr::{AMOUNT_MAX, Expr, is_param_name};
 use crate::reader::{Document, Node, Spot, Table, plain, quoted, stem};
 use crate::toml_profile::{OwnProfile, own_profiles};
-use crate::{InputError, Ns, Profile, ProfileLibrary, Program, TaskGroup};
+use crate::{Calibration, InputError, Ns, Profile, ProfileLibrary, Program, TaskGroup};
 
 /// Keys of a program file.
 const KEYS: [&str; 19] = [
@@ -209,6 +209,7 @@ impl ProgramTemplate {
             code: generator.code,
             duration_ns: self.duration_ns,
             energy_ratio: self.energy_ratio,
+            calibration: Calibration::default(),
         };
         debug_assert_eq!(program.flaw(), None);
         Ok(program)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Cluster, CoreId, CoreSet, InputError, Machine, Ns, Op, Program};
+use crate::{Calibration, Cluster, CoreId, CoreSet, InputError, Machine, Ns, Op, Program};
 
 /// One application of a workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +77,17 @@ impl Workload {
         Workload { apps: apps.collect(), ..self.clone() }
     }
 
+    /// The same applications, each stopped at a time if it has not ended by then, as by a duration of its program.
+    #[must_use]
+    pub fn stopped_at(&self, at_ns: Ns) -> Workload {
+        self.with_programs(|app, program| {
+            let left_ns = at_ns.saturating_sub(self.apps[app].start_ns);
+            let duration_ns =
+                program.duration_ns.map_or(left_ns, |stated_ns| stated_ns.min(left_ns));
+            Program { duration_ns: Some(duration_ns), ..program.clone() }
+        })
+    }
+
     /// The same applications in another order: `order` names each of them once, by its number.
     ///
     /// The order decides who is placed first.
@@ -85,14 +96,18 @@ impl Workload {
         Workload { apps, ..self.clone() }
     }
 
-    /// Whether a program says by number which cores it may use.
+    /// Whether a program says by number which cores it may use, or what its work is calibrated with.
     pub fn names_cores(&self) -> bool {
-        self.apps.iter().any(|app| core_sets(&app.program).next().is_some())
+        self.apps.iter().any(|app| {
+            let calibrated = matches!(app.program.calibration, Calibration::Core(_));
+            calibrated || core_sets(&app.program).next().is_some()
+        })
     }
 
     /// The workload for a machine whose cores are numbered in another order: the numbers that programs name become
     /// those of the same cores on `to`, which has the clusters of `from`. Numbers that the machine does not have stay
-    /// as they are.
+    /// as they are. A core that work is calibrated with becomes its kind of core, so that there is as much work on
+    /// machines that are made of this one.
     #[must_use]
     pub fn renumbered(&self, from: &Machine, to: &Machine) -> Workload {
         if !self.names_cores() {
@@ -111,6 +126,12 @@ impl Workload {
         let renumber = |cores: &CoreSet| cores.iter().map(number_on_to).collect::<CoreSet>();
         self.with_programs(|_, program| {
             let mut program = program.clone();
+            if let Calibration::Core(core) = program.calibration {
+                if core.index() < from.cores() {
+                    let kind = from.calibrated(&program.calibration).clone();
+                    program.calibration = Calibration::Kind(Box::new(kind));
+                }
+            }
             for cores in program.threads.iter_mut().filter_map(|thread| thread.affinity.as_mut()) {
                 *cores = renumber(cores);
             }

@@ -196,13 +196,6 @@ impl Sched {
         (min, max)
     }
 
-    /// A thread's utilisation within its clamps. If they contradict each other the least one counts.
-    #[inline]
-    pub(crate) fn clamped(&self, thread: ThreadId, util: u32) -> u32 {
-        let (min, max) = self.uclamp(thread);
-        util.min(max.into()).max(min.into())
-    }
-
     /// A core's utilisation within the clamps of what runs and waits there: the greatest of each, as in Linux
     /// (kernel/sched/core.c, `uclamp_rq_inc`, 6.12; kernel/sched/cpufreq_schedutil.c reads it). `util` is 0 to the
     /// core's capacity, `more` are threads of classes above that wait for this core.
@@ -275,7 +268,6 @@ mod tests {
         (sched.group_mut(group).uclamp_min, sched.group_mut(group).uclamp_max) = (0, 614);
         assert_eq!(set(&mut sched, fair, Some(0), Some(1024), group), (0, 614));
         assert_eq!(set(&mut sched, fair, Some(410), Some(512), group), (410, 512));
-        assert_eq!([100, 450, 900].map(|util| sched.clamped(thread, util)), [410, 450, 512]);
     }
 
     #[test]

@@ -391,6 +391,16 @@ impl Workload {
         Workload { inner: self.inner.renumbered(&machine.inner, &to.inner) }
     }
 
+    /// The same applications, each stopped at a time in ns if it has not ended by then; all start before.
+    fn stopped_at(&self, at_ns: Ns) -> PyResult<Workload> {
+        if let Some(late) = self.inner.apps.iter().find(|app| app.start_ns >= at_ns) {
+            let (name, start_ms) = (&late.name, late.start_ns as f64 / 1e6);
+            let message = format!("starts at {start_ms} ms, when everything has been stopped");
+            return Err(InputError::new_err(format!("program {name} {message}")));
+        }
+        Ok(Workload { inner: self.inner.stopped_at(at_ns) })
+    }
+
     /// The workload of one of its applications alone, started at once.
     fn alone(&self, app: usize) -> PyResult<Workload> {
         if app >= self.inner.apps.len() {

@@ -147,7 +147,7 @@ pub enum SimError {
         app: String,
     },
     /// The simulated time limit was reached.
-    #[error("the workload has not ended after {} s of simulated time (limit; an endless program needs a duration)", *limit_ns / 1_000_000_000)]
+    #[error("the workload has not ended after {} s of simulated time (limit; an endless program needs a duration)", *limit_ns as f64 / 1e9)]
     TimeLimit {
         /// Limit.
         limit_ns: Ns,
@@ -186,6 +186,18 @@ pub enum SimError {
     NoSuchCore {
         /// Thread.
         thread: String,
+        /// Last core of the machine.
+        last: usize,
+    },
+    /// Work is calibrated with a core that the machine does not have.
+    #[error(
+        "program {app}: its work is calibrated with core {core}, which the machine does not have (cores 0 to {last}): change global.calibration"
+    )]
+    NoCalibration {
+        /// Program.
+        app: String,
+        /// Core that it names.
+        core: usize,
         /// Last core of the machine.
         last: usize,
     },

@@ -82,6 +82,8 @@ pub fn offline_facts(
     options: &Options,
 ) -> Result<Vec<OfflineFacts>, SimError> {
     let (fast, slow) = (machine.all_big(), machine.all_little());
+    // Work that is calibrated with one of this machine's cores stays the same on those.
+    let workload = workload.renumbered(machine, machine);
     let options = Options {
         factors: FactorSource::Missing,
         overhead: Overhead::default(),

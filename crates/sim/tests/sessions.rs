@@ -24,7 +24,7 @@ fn assert_near(found: f64, expected: f64, what: &str) {
 
 #[test]
 fn programs_share_a_core_by_session_not_by_thread() {
-    for kernel in ["3.16", "4.14", "6.6", "6.18", "7.3"] {
+    for kernel in ["3.16", "4.14", "6.1", "6.6", "6.18", "7.3"] {
         for (autogroup, share) in [(0, 0.25), (1, 0.5)] {
             let policy = format!("linux:kernel={kernel}:autogroup={autogroup}");
             let found = share_of_last(1, &[&hogs(3, ""), &hogs(1, "")], &policy);

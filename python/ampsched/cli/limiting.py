@@ -81,6 +81,8 @@ def limit(
     Bounds hold for any schedule; --optimum searches the best one of a small workload and shows it.
     """
     Range(0, 1e6, without_low=True).check("work", work)
+    if optimum and settings["until_ms"] is not None:
+        raise InputError("--until-ms and --optimum: the best schedule is sought of programs that end")
     catalog = catalog_of(settings)
     on, mix = catalog.machine(machine), catalog.workload(workload)
     if work != 1.0:

@@ -17,7 +17,7 @@ from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.drawing import check_matplotlib
 from ampsched.files import check_suffix
-from ampsched.settings import CompareSettings, declared
+from ampsched.settings import SweepSettings, declared
 from ampsched.statistics import Estimate
 from ampsched.sweeps.measures import MEASURES, measure
 from ampsched.sweeps.optimise import Optimised
@@ -37,7 +37,7 @@ EXAMPLES = render.examples(
     "ampsched sweep -m 2B2S -p linux,colab:decay=0..1 --optimise 50 --train sync-1,sync-2 --test sync-3,sync-4",
     "ampsched sweep -m 2B2S -w sync-2 -p linux,colab:decay=0..1:99 --out results --dask tcp://head:8786",
 )
-_FILES = declared(CompareSettings)["catalog"].setting.option
+_FILES = declared(SweepSettings)["catalog"].setting.option
 assert _FILES is not None, "a catalogue is read from files"
 ROWS_MAX = 20
 """Rows of a table; the folder and --json have all."""
@@ -49,7 +49,7 @@ def complete_measure(incomplete: str) -> list[str]:
 
 
 @with_format
-@with_settings(CompareSettings, SIMULATION, varied=OPTIONS, without=("catalog",))
+@with_settings(SweepSettings, SIMULATION, varied=OPTIONS, without=("catalog",))
 def sweep(
     machine: options.Machines,
     policy: Annotated[
@@ -155,7 +155,7 @@ def sweep(
         ),
     ] = None,
     *,
-    settings: CompareSettings,
+    settings: SweepSettings,
     output: Output,
 ) -> None:
     """Simulate many combinations of machines, workloads, policies, parameters and options.

@@ -12,7 +12,7 @@ from ampsched.factors import Factors
 from ampsched.governor import Governors
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
-from ampsched.settings import SEED_MAX, CompareSettings, CoreOrders, complete
+from ampsched.settings import SEED_MAX, CoreOrders, SweepSettings, complete
 from ampsched.sweeps.plan import OPTIONS, Plan, SweptPolicy, Wanted, plan
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def wanted_of(
         TypeError: If an option is unknown.
     """
     axes = {name: [str(each) for each in each_of(options[name])] for name in OPTIONS if name in options}  # type: ignore[literal-required]
-    given = complete(CompareSettings, {name: value for name, value in options.items() if name not in OPTIONS})
+    given = complete(SweepSettings, {name: value for name, value in options.items() if name not in OPTIONS})
     last = given["seed"] + given["repeat"] - 1
     if last > SEED_MAX:
         raise InputError(

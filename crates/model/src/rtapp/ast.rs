@@ -1,7 +1,7 @@
 //! What an rt-app file says, with names not yet looked up.
 
 use crate::reader::Spot;
-use crate::{CoreSet, Ns, SchedClass};
+use crate::{Calibration, CoreId, CoreSet, Ns, SchedClass};
 
 /// How often a phase or the phases of a task are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +143,8 @@ pub(super) enum EventKind {
     Signal(String),
     Broadcast(String),
     Barrier(String),
+    SemPost(String),
+    SemWait(String),
     Suspend(String),
     Resume(String),
     Yield,
@@ -156,8 +158,8 @@ pub(super) struct Global {
     pub duration_s: Option<u32>,
     /// Policy of threads that name none.
     pub default_policy: Option<Policy>,
-    /// CPU or loop time that rt-app would calibrate with, as it is written.
-    pub calibration: Option<String>,
+    /// What `run` is calibrated with; the fastest core if a loop time is stated, which says nothing of this machine.
+    pub calibration: Calibration,
     /// Size of a thread's memory buffer in bytes.
     pub mem_buffer_bytes: u32,
     /// Path of the I/O device.
@@ -171,7 +173,7 @@ impl Default for Global {
         Self {
             duration_s: None,
             default_policy: None,
-            calibration: None,
+            calibration: Calibration::Core(CoreId(0)),
             mem_buffer_bytes: 4 << 20,
             io_device: "/dev/null".to_owned(),
             notes: Vec::new(),

@@ -47,7 +47,10 @@ fn takes_time(event: &Event, survey: &Survey) -> bool {
         | EventKind::Mem(amount)
         | EventKind::IoRun(amount)
         | EventKind::Timer { period_us: amount, .. } => *amount > 0,
-        EventKind::Wait { .. } | EventKind::Sync { .. } | EventKind::Suspend(_) => true,
+        EventKind::Wait { .. }
+        | EventKind::Sync { .. }
+        | EventKind::Suspend(_)
+        | EventKind::SemWait(_) => true,
         EventKind::Barrier(name) => survey.parties(name) > 1,
         _ => false,
     }

@@ -12,7 +12,7 @@ use crate::{
 
 /// Nanoseconds per microsecond.
 const NS_PER_US: u64 = 1000;
-/// CPU time of one `write` call on the fastest core: the order of magnitude of a system call.
+/// CPU time of one `write` call on the core of the calibration: the order of magnitude of a system call.
 pub(super) const WRITE_NS: u64 = 300;
 /// Time that the I/O device needs for a byte: 100 MB/s, an embedded flash card's sequential writes.
 pub(super) const DEVICE_NS_PER_BYTE: u64 = 10;
@@ -191,6 +191,14 @@ impl<'a> Generator<'a> {
                 let barrier = self.object("barrier", name, kind);
                 self.code.push(Op::Barrier(barrier));
             }
+            EventKind::SemPost(name) => {
+                let semaphore = self.semaphore(name);
+                self.code.push(Op::SemPost(semaphore));
+            }
+            EventKind::SemWait(name) => {
+                let semaphore = self.semaphore(name);
+                self.code.push(Op::SemWait(semaphore));
+            }
             EventKind::Suspend(name) => {
                 self.with_mutex(name, Op::Lock);
                 self.wait(name, name);
@@ -275,6 +283,10 @@ impl<'a> Generator<'a> {
 
     fn condition(&mut self, name: &str) -> ObjectId {
         self.object("condition", name, ObjectKind::Condition)
+    }
+
+    fn semaphore(&mut self, name: &str) -> ObjectId {
+        self.object("semaphore", name, ObjectKind::Semaphore { initial: 0 })
     }
 
     fn timer(&mut self, index: usize, name: &str) -> ObjectId {

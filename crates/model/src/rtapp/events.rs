@@ -8,9 +8,9 @@ use crate::InputError;
 const INT_MAX: i64 = i32::MAX as i64;
 
 /// The events.
-pub(super) const EVENTS: [&str; 17] = [
+pub(super) const EVENTS: [&str; 19] = [
     "run", "runtime", "sleep", "timer", "lock", "unlock", "wait", "signal", "broad", "sync",
-    "barrier", "suspend", "resume", "mem", "iorun", "yield", "fork",
+    "barrier", "suspend", "resume", "mem", "iorun", "yield", "fork", "sem_post", "sem_wait",
 ];
 
 /// The event that a key means: its name, or its name and a number (`run`, `run0`, `run12`).
@@ -45,6 +45,8 @@ fn kind(name: &str, field: &Field) -> Result<EventKind, InputError> {
         "barrier" => EventKind::Barrier(named()?),
         "resume" => EventKind::Resume(named()?),
         "fork" => EventKind::Fork(named()?),
+        "sem_post" => EventKind::SemPost(named()?),
+        "sem_wait" => EventKind::SemWait(named()?),
         "timer" => timer(field)?,
         "wait" => {
             let (condition, mutex) = wait(field)?;

@@ -1,12 +1,13 @@
 //! The `global` and `resources` objects.
 
 use super::ast::{Global, Policy};
-use super::read::{Entry, Field};
-use crate::InputError;
-use crate::reader::quoted;
+use super::read::{Entry, Field, refuse_second, unknown_key};
+use crate::error::nearest;
+use crate::reader::{Spot, quoted};
+use crate::{Calibration, CoreId, InputError};
 
 /// Keys of `global`.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "duration",
     "calibration",
     "default_policy",
@@ -24,8 +25,12 @@ const KEYS: [&str; 18] = [
     "cumulative_slack",
     "frag",
     "fragment",
+    "logsize",
     "spacing",
 ];
+/// What is said of a setting that rt-app ignores. Others than these may be new, or old: only what looks like a misspelt
+/// one is refused.
+const UNREAD: &str = "a setting that rt-app does not read";
 /// Longest duration in seconds, rt-app's integer limit.
 const DURATION_S_MAX: i64 = i32::MAX as i64;
 /// Largest memory buffer in bytes, rt-app's integer limit.
@@ -53,17 +58,22 @@ const RESOURCE_TYPES: [&str; 16] = [
 /// Reads `global`.
 pub(super) fn global(field: &Field) -> Result<Global, InputError> {
     let mut global = Global::default();
-    for entry in field.settings(&KEYS)? {
-        setting(&mut global, &entry)?;
+    let entries = field.entries()?;
+    for (index, entry) in entries.iter().enumerate() {
+        refuse_second(&entries[..index], entry)?;
+        setting(&mut global, &field.spot, entry)?;
     }
     Ok(global)
 }
 
-fn setting(global: &mut Global, entry: &Entry) -> Result<(), InputError> {
+fn setting(global: &mut Global, parent: &Spot, entry: &Entry) -> Result<(), InputError> {
+    if !KEYS.contains(&entry.key) && nearest(entry.key, &KEYS).is_some() {
+        return Err(unknown_key(parent, entry, &KEYS));
+    }
     let field = entry.field()?;
     match entry.key {
         "duration" => global.duration_s = duration_s(&field, &mut global.notes)?,
-        "calibration" => global.calibration = Some(calibration(&field)?),
+        "calibration" => global.calibration = calibration(&field)?,
         "default_policy" => {
             global.default_policy = Some(policy(&field)?);
         }
@@ -103,13 +113,13 @@ fn duration_s(field: &Field, notes: &mut Vec<String>) -> Result<Option<u32>, Inp
 }
 
 /// `"CPU3"`, or the time of one loop in ns.
-fn calibration(field: &Field) -> Result<String, InputError> {
+fn calibration(field: &Field) -> Result<Calibration, InputError> {
     if field.is_number() {
-        return field.whole(1..=i64::from(i32::MAX)).map(|ns| format!("{ns} ns per loop"));
+        return field.whole(1..=i64::from(i32::MAX)).map(|_| Calibration::Fastest);
     }
     let digits = field.text().ok().and_then(|text| text.strip_prefix("CPU"));
     match digits.and_then(|digits| digits.parse::<u16>().ok()) {
-        Some(cpu) => Ok(format!("CPU{cpu}")),
+        Some(cpu) => Ok(Calibration::Core(CoreId(cpu))),
         None => Err(field
             .wrong("a CPU or a number of ns per loop")
             .with_hint("such as \"CPU0\" or 128")),
@@ -139,9 +149,8 @@ fn host_setting(field: &Field, key: &str) -> Result<&'static str, InputError> {
         "log_size" | "log_period" => {
             field.whole(0..=i64::from(i32::MAX)).map(|_| "rt-app's logs are not written")
         }
-        _ => {
-            field.whole(0..=i64::from(i32::MAX)).map(|_| "a setting that rt-app 1.0 does not read")
-        }
+        "frag" | "fragment" => field.whole(0..=i64::from(i32::MAX)).map(|_| UNREAD),
+        _ => Ok(UNREAD),
     }
 }
 

@@ -146,7 +146,7 @@ impl<'t> Parser<'t> {
             Some('[') => Value::List(self.list(depth)?),
             Some('"' | '\'') => Value::Text(self.text()?),
             Some(c) if c == '-' || c.is_ascii_digit() => self.number()?,
-            Some(c) if c.is_ascii_alphabetic() => self.word()?,
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => self.word()?,
             _ => return Err(self.expected("a value")),
         };
         Ok(Node { line, value })
@@ -285,11 +285,20 @@ impl<'t> Parser<'t> {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
             "null" => Ok(Value::Null),
+            _ if is_placeholder(word) => Err(self
+                .error_at(line, format!("{word} is a placeholder of a template"))
+                .with_hint("replace it by a value, as LISA and other front ends do")),
             _ => Err(self
                 .error_at(line, format!("unknown word {}", quoted(word)))
                 .with_hint("a text stands in quotes")),
         }
     }
+}
+
+/// Whether a word is of the form `__CPU__`, which templates (of Arm's LISA) have where a value goes.
+pub(super) fn is_placeholder(word: &str) -> bool {
+    let name = word.strip_prefix("__").and_then(|rest| rest.strip_suffix("__"));
+    name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
 #[cfg(test)]

@@ -24,10 +24,10 @@ use ast::{EventKind, Global, Repeat, Task};
 use emit::{DEVICE_NS_PER_BYTE, Generator, WRITE_NS, is_sink};
 pub use profiles::run_loop;
 use read::Field;
-use survey::{Survey, lonely_conditions};
+use survey::{Survey, lonely_names};
 
 use crate::reader::{quoted, stem};
-use crate::{InputError, Ns, Profile, Program};
+use crate::{Calibration, InputError, Ns, Profile, Program};
 
 /// An imported rt-app file.
 #[derive(Clone, Debug)]
@@ -105,6 +105,7 @@ fn program(
         code: generator.code,
         duration_ns: global.duration_s.map(|seconds| Ns::from(seconds) * 1_000_000_000),
         energy_ratio: None,
+        calibration: global.calibration.clone(),
     }
 }
 
@@ -115,8 +116,10 @@ fn remarks(global: &Global, tasks: &[Task], survey: &Survey) -> Vec<String> {
     };
     let mut notes = Vec::new();
     if has(|kind| matches!(kind, EventKind::Run(_))) {
-        let calibration = global.calibration.as_deref().unwrap_or("CPU0");
-        notes.push(format!("run: times are times on the machine's fastest core at its highest frequency, rt-app would calibrate with {calibration}"));
+        notes.push(match &global.calibration {
+            Calibration::Core(core) => format!("run: times are times on CPU {} at its highest frequency (global.calibration)", core.0),
+            _ => "run: times are times on the machine's fastest core at its highest frequency, whatever rt-app needs for a loop (global.calibration)".to_owned(),
+        });
     }
     if has(|kind| matches!(kind, EventKind::Runtime(_))) {
         notes.push("runtime: counts the CPU time of the thread, rt-app also counts the time in which others run instead".to_owned());
@@ -136,7 +139,7 @@ fn remarks(global: &Global, tasks: &[Task], survey: &Survey) -> Vec<String> {
             format!("thread {} is never started: 0 instances, no fork", quoted(&task.name))
         })
     }));
-    notes.extend(lonely_conditions(tasks));
+    notes.extend(lonely_names(tasks));
     if global.duration_s.is_none() && tasks.iter().any(is_endless) {
         notes.push("a thread is repeated without end and global.duration is not set: limit the simulated time".to_owned());
     }

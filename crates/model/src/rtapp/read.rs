@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::json::{Member, Node, Value};
+use super::json::{Member, Node, Value, is_placeholder};
 use crate::InputError;
 use crate::reader::{Spot, quoted};
 
@@ -136,6 +136,14 @@ impl<'a> Field<'a> {
 
     /// An error that says what was expected instead of this value.
     pub fn wrong(&self, expected: &str) -> InputError {
+        if let Value::Text(text) = self.value {
+            if is_placeholder(text) {
+                let shown = self.shown();
+                return self.spot.error(format!(
+                    "{shown} is a placeholder of a template, to be replaced by {expected}"
+                ));
+            }
+        }
         self.spot.error(format!("{} is not {expected}", self.shown()))
     }
 

@@ -8,12 +8,13 @@ use crate::reader::{Spot, quoted};
 use crate::{CLAMP_MAX, InputError, Ns, SchedClass, clamp_slice};
 
 /// Keys that this reads, of a thread or a phase.
-pub(super) const KEYS: [&str; 8] = [
+pub(super) const KEYS: [&str; 9] = [
     "policy",
     "priority",
     "dl-runtime",
     "dl-period",
     "dl-deadline",
+    "dl-reclaim",
     "util_min",
     "util_max",
     "taskgroup",
@@ -45,6 +46,7 @@ impl<'a> Draft<'a> {
             "dl-runtime" => self.deadline[0] = Some(member.field()?),
             "dl-period" => self.deadline[1] = Some(member.field()?),
             "dl-deadline" => self.deadline[2] = Some(member.field()?),
+            "dl-reclaim" => refuse_reclaiming(&member.field()?)?,
             "util_min" => self.uclamp[0] = clamp(&member.field()?)?,
             "util_max" => self.uclamp[1] = clamp(&member.field()?)?,
             "taskgroup" => self.group = group(&member.field()?)?,
@@ -206,6 +208,15 @@ pub(super) fn phases(
         }
     }
     Ok(changes)
+}
+
+/// What others leave of their budgets is nobody's.
+fn refuse_reclaiming(field: &Field) -> Result<(), InputError> {
+    if !field.boolean()? {
+        return Ok(());
+    }
+    let error = field.spot.error("reclaiming of unused budgets (GRUB) is not simulated");
+    Err(error.with_hint("set it to false"))
 }
 
 /// A clamp; -1 is none.

@@ -145,24 +145,30 @@ impl Survey {
     }
 }
 
-/// Conditions that are only waited for, or only signalled, one line each: most likely misspelt.
-pub(super) fn lonely_conditions(tasks: &[Task]) -> Vec<String> {
-    let mut uses: BTreeMap<&str, (Option<&Event>, Option<&Event>)> = BTreeMap::new();
+/// An event that waits for something, and one that wakes whoever does.
+type Uses<'a> = (Option<&'a Event>, Option<&'a Event>);
+
+/// Conditions and semaphores that are only waited for, or only signalled, one line each: most likely misspelt.
+pub(super) fn lonely_names(tasks: &[Task]) -> Vec<String> {
+    // Semaphores have names of their own.
+    let mut uses: BTreeMap<(bool, &str), Uses> = BTreeMap::new();
     for event in tasks.iter().flat_map(Task::events) {
+        let is_semaphore = matches!(event.kind, EventKind::SemWait(_) | EventKind::SemPost(_));
         let (name, waits, wakes) = match &event.kind {
             EventKind::Wait { condition, .. } => (condition, true, false),
-            EventKind::Suspend(name) => (name, true, false),
-            EventKind::Signal(name) | EventKind::Broadcast(name) | EventKind::Resume(name) => {
-                (name, false, true)
-            }
+            EventKind::Suspend(name) | EventKind::SemWait(name) => (name, true, false),
+            EventKind::Signal(name)
+            | EventKind::Broadcast(name)
+            | EventKind::Resume(name)
+            | EventKind::SemPost(name) => (name, false, true),
             EventKind::Sync { condition, .. } => (condition, true, true),
             _ => continue,
         };
-        let (waiter, waker) = uses.entry(name).or_default();
+        let (waiter, waker) = uses.entry((is_semaphore, name)).or_default();
         *waiter = waiter.or(waits.then_some(event));
         *waker = waker.or(wakes.then_some(event));
     }
-    let remark = |(name, uses): (&str, (Option<&Event>, Option<&Event>))| match uses {
+    let remark = |((_, name), uses): ((bool, &str), Uses)| match uses {
         (Some(event), None) => Some(format!(
             "{} in line {}: nobody wakes {}",
             event.spot.key,

@@ -18,7 +18,12 @@ const THREAD_KEYS: [&str; 3] = ["instance", "delay", "phases"];
 /// Keys that a thread and a phase may have, beside those of scheduling.
 const PHASE_KEYS: [&str; 2] = ["loop", "cpus"];
 /// Keys that ask for what a simulation does not do, with what that is and what to do instead.
-const NOT_SIMULATED: [(&str, &str, &str); 2] = [
+const NOT_SIMULATED: [(&str, &str, &str); 3] = [
+    (
+        "memrun",
+        "patterns of memory accesses, newer than rt-app 1.0, are not simulated",
+        "use \"mem\"",
+    ),
     ("nodes_membind", "binding of memory to NUMA nodes is not simulated", "remove the key"),
     ("membind_nodes", "binding of memory to NUMA nodes is not simulated", "remove the key"),
 ];
@@ -251,7 +256,8 @@ impl<'a> Draft<'a> {
 /// The error about a key that is no event and no property.
 fn refused_key(parent: &Spot, member: &Entry, more: &[&'static str]) -> InputError {
     let key = member.key;
-    if let Some((_, what, hint)) = NOT_SIMULATED.iter().find(|(name, ..)| *name == key) {
+    let plain = key.trim_end_matches(|c: char| c.is_ascii_digit());
+    if let Some((_, what, hint)) = NOT_SIMULATED.iter().find(|(name, ..)| *name == plain) {
         return member.spot.error(*what).with_hint(*hint);
     }
     if OLD_KEYS.contains(&key) {

@@ -55,6 +55,7 @@ impl Fair {
     /// How often a core balances a domain, in ticks (`get_sd_balance_interval`).
     pub(super) fn interval(&self, core: usize, level: usize, is_busy: bool) -> u64 {
         let mut ms = self.domains.of_core[core][level].interval;
+        let is_busy = is_busy && !self.has_only_idlers(core);
         if is_busy {
             ms *= self.kernel.busy_factor;
         }
@@ -264,9 +265,10 @@ impl Fair {
         self.queues[queue as usize].current == Some(id)
     }
 
-    /// Whether a thread has run shortly ago (`task_hot`).
+    /// Whether a thread has run shortly ago, which of class idle does not matter (`task_hot`).
     pub(super) fn is_hot(&self, id: EntityId) -> bool {
-        self.now_ns - self.entities[id as usize].charged_ns < MIGRATION_COST_NS
+        let entity = &self.entities[id as usize];
+        !entity.is_idler && self.now_ns - entity.charged_ns < MIGRATION_COST_NS
     }
 
     /// A waiting thread, or one whose departure is delayed, goes to another core (`detach_task`, `attach_task`).
@@ -367,6 +369,7 @@ impl Fair {
         core: usize,
         acts: &mut Vec<Act>,
     ) -> bool {
+        self.note_workers();
         let idle_mean_ns = self.cores[core].idle_mean_ns;
         let first_cost_ns = self.domains.of_core[core]
             .first()

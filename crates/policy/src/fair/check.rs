@@ -131,6 +131,8 @@ impl Fair {
             all().map(count).sum()
         };
         same("threads of queue", id, queue.threads, below(|queue| queue.threads, |_| true))?;
+        let idlers = below(|queue| queue.idlers, |entity| entity.is_idler);
+        same("threads of class idle of queue", id, queue.idlers, idlers)?;
         let able = below(|queue| queue.runnable, |entity| !entity.is_delayed);
         same("threads that can run of queue", id, queue.runnable, able)?;
         if queue.parent.is_some() {

@@ -1,9 +1,11 @@
 //! Where a waking thread costs the least energy
 //! (fair.c 6.18, `find_energy_efficient_cpu`; include/linux/energy_model.h, `em_cpu_energy`).
 
+use ampsched_model::CoreId;
+
 use super::Fair;
 use super::state::EntityId;
-use crate::sched::energy;
+use crate::sched::{Added, Fit, energy};
 use crate::{CostPoint, Sched, Topology, cost_points};
 
 /// Cores of one clock, with what they cost (`struct perf_domain`).
@@ -11,6 +13,14 @@ use crate::{CostPoint, Sched, Topology, cost_points};
 pub(super) struct PerfDomain {
     cores: Vec<usize>,
     points: Vec<CostPoint>,
+}
+
+/// A core, how well it takes a thread, and what it then has to spare.
+#[derive(Clone, Copy)]
+struct Room {
+    core: usize,
+    fit: Fit,
+    left: u64,
 }
 
 impl PerfDomain {
@@ -40,58 +50,74 @@ impl Fair {
     ) -> Option<usize> {
         self.sync(id);
         let asymmetric = self.domains.asymmetric[last]?;
-        let (clamp_min, clamp_max) = self.clamps(id);
-        let util = self.util_of(id);
-        if util == 0 && clamp_min == 0 {
+        if self.util_of(id) == 0 && self.clamps(id).0 == 0 {
             return Some(last);
         }
-        let (mut best, mut best_delta) = (None, u64::MAX);
-        let (mut last_delta, mut last_fits) = (u64::MAX, false);
+        let (mut best, mut stay): (Option<Added>, Option<Added>) = (None, None);
         for number in 0..self.perf_domains.len() {
-            let domain = &self.perf_domains[number];
-            let (mut roomiest, mut room): (Option<usize>, u64) = (None, 0);
-            let mut last_room: Option<u64> = None;
-            for &core in &domain.cores {
-                let is_reached = self.domains.all[asymmetric].cores.contains(&core);
-                if !is_reached || !self.may_move(sched, id, core) {
-                    continue;
-                }
-                let with = self.util_with(core, id);
-                let clamped = with.clamp(clamp_min, clamp_max.max(clamp_min));
-                if !self.fits_util(clamped, clamp_max, core) {
-                    continue;
-                }
-                let left = self.cores[core].capacity_max.saturating_sub(with);
-                if core == last {
-                    last_room = Some(left);
-                } else if roomiest.is_none() || left > room {
-                    (roomiest, room) = (Some(core), left);
-                }
-            }
-            if roomiest.is_none() && last_room.is_none() {
+            let (roomiest, previous) = self.candidates_in(sched, number, id, last, asymmetric);
+            if roomiest.is_none() && previous.is_none() {
                 continue;
             }
             let base = self.energy_with(number, id, None);
-            if last_room.is_some() {
-                last_fits = true;
-                let energy = self.energy_with(number, id, Some(last));
-                last_delta = energy.checked_sub(base)?;
-                best_delta = best_delta.min(last_delta);
+            if let Some(room) = previous {
+                stay = Some(self.added(number, id, room, base)?);
             }
-            let Some(core) = roomiest.filter(|_| last_room.is_none_or(|last| room > last)) else {
-                continue;
-            };
-            let energy = self.energy_with(number, id, Some(core));
-            let delta = energy.checked_sub(base)?;
-            if (best.is_some() || last_fits) && delta >= best_delta {
+            let is_roomier = |room: &Room| previous.is_none_or(|last| room.left > last.left);
+            let Some(room) = roomiest.filter(is_roomier) else { continue };
+            // A worse one is not even reckoned with.
+            if best.is_some_and(|best: Added| room.fit < best.fit) {
                 continue;
             }
-            (best, best_delta) = (Some(core), delta);
+            let added = self.added(number, id, room, base)?;
+            if best.is_none_or(|best| added.is_better(&best)) {
+                best = Some(added);
+            }
         }
-        match best {
-            Some(core) if !last_fits || best_delta < last_delta => Some(core),
-            _ => Some(last),
+        match (best, stay) {
+            (Some(best), Some(stay)) if !best.is_better(&stay) => Some(last),
+            (Some(best), _) => Some(best.core.index()),
+            (None, _) => Some(last),
         }
+    }
+
+    /// Of the cores of a cluster where a thread fits, the one with most to spare, and its last one.
+    fn candidates_in(
+        &self,
+        sched: &Sched,
+        domain: usize,
+        id: EntityId,
+        last: usize,
+        asymmetric: usize,
+    ) -> (Option<Room>, Option<Room>) {
+        let clamps = self.clamps(id);
+        let (mut roomiest, mut previous): (Option<Room>, Option<Room>) = (None, None);
+        for &core in &self.perf_domains[domain].cores {
+            let is_reached = self.domains.all[asymmetric].cores.contains(&core);
+            if !is_reached || !self.may_move(sched, id, core) {
+                continue;
+            }
+            let (with, capacity) = (self.util_with(core, id), self.cores[core].capacity_max);
+            let fit = Fit::of(with, clamps, capacity);
+            let room = Room { core, fit, left: capacity.saturating_sub(with) };
+            if fit == Fit::Not {
+                continue;
+            }
+            if core == last {
+                previous = Some(room);
+            } else if roomiest.is_none_or(|best| (fit, room.left) > (best.fit, best.left)) {
+                roomiest = Some(room);
+            }
+        }
+        (roomiest, previous)
+    }
+
+    /// What a thread adds to the energy of a cluster on a core; none: averages contradict each other.
+    fn added(&self, domain: usize, id: EntityId, room: Room, base: u64) -> Option<Added> {
+        let Room { core, fit, .. } = room;
+        let energy = self.energy_with(domain, id, Some(core)).checked_sub(base)?;
+        let capacity = self.cores[core].capacity_max;
+        Some(Added { core: CoreId::from(core), fit, capacity, energy })
     }
 
     /// The utilisation of a core with a thread there (`cpu_util`).

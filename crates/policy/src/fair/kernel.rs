@@ -86,6 +86,8 @@ pub struct Kernel {
     pub spreads_unequal: bool,
     /// `find_energy_efficient_cpu` (since 5.0).
     pub energy_aware: bool,
+    /// A core that has only threads of class idle takes woken ones like an idle one (`sched_idle_cpu`, since 5.4).
+    pub sees_idlers: bool,
     /// A thread that goes to sleep is estimated by its averages as they were brought up to date last before, at a tick
     /// or when it was chosen (`dequeue_task_fair`, 6.14 to 7.1.4).
     pub estimates_early: bool,
@@ -95,7 +97,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// All generations, the oldest first.
-    pub const ALL: [Kernel; 5] = [V3_16, V4_14, V6_6, V6_18, V7_3];
+    pub const ALL: [Kernel; 6] = [V3_16, V4_14, V6_1, V6_6, V6_18, V7_3];
 
     /// The generation of a version.
     pub fn of(version: f64) -> Option<Kernel> {
@@ -144,6 +146,7 @@ pub const V3_16: Kernel = Kernel {
     prefers_cluster: false,
     spreads_unequal: false,
     energy_aware: false,
+    sees_idlers: false,
     estimates_early: false,
     draws_newidle: false,
 };
@@ -152,18 +155,21 @@ pub const V3_16: Kernel = Kernel {
 pub const V4_14: Kernel =
     Kernel { version: 4.14, balancing: Balancing::ByLoad, knows_capacities: true, ..V3_16 };
 
-/// Linux 6.6, the first with EEVDF.
-pub const V6_6: Kernel = Kernel {
-    version: 6.6,
-    order: Order::Eevdf,
+/// Linux 6.1, of long-term support: CFS that knows of capacities and energy (Debian 12, Android 14).
+pub const V6_1: Kernel = Kernel {
+    version: 6.1,
     busy_factor: 16,
     imbalance_pct_package: 117,
     balancing: Balancing::ByGroupType,
     scans_by_util: true,
     asymmetric: true,
     energy_aware: true,
+    sees_idlers: true,
     ..V4_14
 };
+
+/// Linux 6.6, the first with EEVDF.
+pub const V6_6: Kernel = Kernel { version: 6.6, order: Order::Eevdf, ..V6_1 };
 
 /// Linux 6.18, of long-term support.
 pub const V6_18: Kernel = Kernel {

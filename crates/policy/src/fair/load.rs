@@ -7,7 +7,7 @@ use ampsched_model::Ns;
 use super::state::{CAPACITY_ONE, Core, EntityId, Queue, QueueId};
 use crate::Activity;
 use crate::pelt::Pelt;
-use crate::sched::fits;
+use crate::sched::{Fit, fits};
 
 /// Whether a capacity is greater by more than 5 % (`capacity_greater`).
 pub(super) fn is_greater(one: u64, other: u64) -> bool {
@@ -264,18 +264,14 @@ impl Fair {
         load
     }
 
-    /// Whether a core may take a thread of that utilisation (`task_fits_cpu`).
+    /// Whether a core takes a thread well (`task_fits_cpu`).
     pub(super) fn fits_on(&self, id: EntityId, core: usize) -> bool {
-        let clamps = self.clamps(id);
-        let util = self.util_of(id).clamp(clamps.0, clamps.1.max(clamps.0));
-        self.fits_util(util, clamps.1, core)
+        self.fit_on(id, core) == Fit::Well
     }
 
-    /// `util_fits_cpu`: a thread whose utilisation is capped at most at the core's capacity fits there.
-    pub(super) fn fits_util(&self, util: u64, clamp_max: u64, core: usize) -> bool {
-        let capacity = self.cores[core].capacity_max;
-        let is_capped = clamp_max < CAPACITY_ONE && clamp_max <= capacity;
-        fits(util, capacity) || is_capped
+    /// How well a core takes a thread (`util_fits_cpu`).
+    pub(super) fn fit_on(&self, id: EntityId, core: usize) -> Fit {
+        Fit::of(self.util_of(id), self.clamps(id), self.cores[core].capacity_max)
     }
 
     /// Brings all averages of a core up to now (`sched_balance_update_blocked_averages`).

@@ -44,7 +44,7 @@ mod tests_old;
 mod wake;
 mod wake_old;
 
-use ampsched_model::{AppId, CoreId, Draw, Ns, Sees, ThreadId};
+use ampsched_model::{AppId, CoreId, Draw, Ns, SchedClass, Sees, ThreadId};
 
 use crate::pelt::PeltClock;
 use crate::{GroupId, Sched, Topology};
@@ -70,6 +70,8 @@ struct Root {
     is_overutilised: bool,
     /// When idle cores' averages are to be brought up to date, in ticks (`nohz.next_blocked`).
     blocked_due: u64,
+    /// When the kernel's own work comes to the next core that falls idle, in ticks ([`Fair::note_workers`]).
+    workers_due: u64,
 }
 
 /// Whose queues they are.
@@ -200,6 +202,18 @@ impl Fair {
         own.current.is_none() && !own.is_occupied && self.queues[core].threads == 0
     }
 
+    /// Whether a woken thread gets a core as if it were idle (`available_idle_cpu`, `sched_idle_cpu`).
+    fn is_available(&self, core: usize) -> bool {
+        self.is_idle(core) || self.has_only_idlers(core)
+    }
+
+    /// Whether a core has nothing but threads of class idle, which give way at once (`sched_idle_cpu`).
+    fn has_only_idlers(&self, core: usize) -> bool {
+        let queue = &self.queues[core];
+        let is_known = self.kernel.sees_idlers && !self.cores[core].is_occupied;
+        is_known && queue.threads > 0 && queue.idlers == queue.threads
+    }
+
     /// The core on which a thread is or was last.
     fn core_of(&self, id: EntityId) -> usize {
         usize::from(self.queues[self.entities[id as usize].queue as usize].core)
@@ -242,6 +256,20 @@ impl Fair {
         !self.entities[id as usize].is_bound
     }
 
+    /// A thread is of class idle from now on, or is not.
+    fn set_idler(&mut self, id: EntityId, is_idler: bool) {
+        let entity = &mut self.entities[id as usize];
+        if std::mem::replace(&mut entity.is_idler, is_idler) == is_idler || !entity.is_queued {
+            return;
+        }
+        let mut at = Some(id);
+        while let Some(each) = at {
+            let queue = &mut self.queues[self.entities[each as usize].queue as usize];
+            queue.idlers = if is_idler { queue.idlers + 1 } else { queue.idlers - 1 };
+            at = queue.parent;
+        }
+    }
+
     /// A thread that has come here asleep is not among those that can run.
     fn uncount_delayed(&mut self, id: EntityId) {
         let estimate = self.entities[id as usize].estimate.util();
@@ -274,6 +302,7 @@ impl Fair {
         let stated_ns = sched.attrs(thread).slice_ns;
         let base_ns = self.scaled(self.kernel.base_slice_ns);
         let takes_slices = self.kernel.takes_slices;
+        self.set_idler(id, sched.attrs(thread).class == SchedClass::Idle);
         let entity = &mut self.entities[id as usize];
         entity.is_bound = !several;
         entity.clamps = (least.into(), most.into());

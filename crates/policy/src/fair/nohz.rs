@@ -60,6 +60,18 @@ impl Fair {
         self.root.blocked_due = now + self.blocked_ticks();
     }
 
+    /// Each second the kernel has something to do for itself on a core that is busy, such as to sum up counters
+    /// (mm/vmstat.c, `vmstat_update`): for a moment there are two threads, so that the core looks around when it falls
+    /// idle (`add_nr_running`). That is how a kernel finds out that no core is over-utilised any more, where a single
+    /// thread sleeps and wakes. Only where threads are placed by energy: nothing else follows from it.
+    pub(super) fn note_workers(&mut self) {
+        let now = self.ticks();
+        if self.uses_energy() && now >= self.root.workers_due {
+            self.root.is_overloaded |= self.root.workers_due > 0;
+            self.root.workers_due = now + 1_000_000_000 / self.tick_ns;
+        }
+    }
+
     /// What threads have left on idle cores decays unseen; now and then it is brought up to date
     /// (`_nohz_idle_balance`, `NOHZ_STATS_KICK`).
     pub(super) fn note_blocked(&mut self) {

@@ -158,6 +158,7 @@ impl Fair {
     /// must be charged up to now.
     pub(super) fn enqueue(&mut self, id: EntityId, comes: Comes) {
         let core = self.queues[self.entities[id as usize].queue as usize].core;
+        let is_idler = u32::from(self.entities[id as usize].is_idler);
         let mut at = Some(id);
         let mut comes = comes;
         let mut counts = false;
@@ -178,6 +179,7 @@ impl Fair {
             }
             let queue = &mut self.queues[queue as usize];
             queue.threads += 1;
+            queue.idlers += is_idler;
             queue.runnable += 1;
             at = queue.parent;
         }
@@ -248,6 +250,7 @@ impl Fair {
             self.queues[core].estimates -= self.entities[id as usize].estimate.util();
         }
         let counts = u32::from(self.entities[id as usize].thread.is_some());
+        let is_idler = u32::from(self.entities[id as usize].is_idler);
         let mut is_out = true;
         let mut goes = true;
         let mut why = why;
@@ -265,6 +268,7 @@ impl Fair {
             let own = &mut self.queues[queue as usize];
             if is_out {
                 own.threads -= counts;
+                own.idlers -= is_idler;
             }
             if !was_delayed {
                 own.runnable -= 1;

@@ -54,6 +54,8 @@ pub(super) struct Entity {
     pub estimate: UtilEst,
     /// It may use one core only (`nr_cpus_allowed`).
     pub is_bound: bool,
+    /// It is of class idle (`task_has_idle_policy`).
+    pub is_idler: bool,
     /// Least and greatest utilisation that it is taken to have (`uclamp_eff_value`).
     pub clamps: (u64, u64),
     /// Its averages are a part of its queue's.
@@ -90,6 +92,7 @@ impl Entity {
             pelt: Pelt::default(),
             estimate: UtilEst::default(),
             is_bound: false,
+            is_idler: false,
             clamps: (0, CAPACITY_ONE),
             is_attached: false,
             stamp: 0,
@@ -161,6 +164,8 @@ pub(super) struct Queue {
     /// Threads below it that are queued, and that can run (`h_nr_queued`, `h_nr_runnable`).
     pub threads: u32,
     pub runnable: u32,
+    /// Queued threads that are of class idle (`h_nr_idle`).
+    pub idlers: u32,
     /// Never decreases (`min_vruntime`).
     pub min_vruntime: i64,
     pub buddies: Buddies,
@@ -188,6 +193,7 @@ impl Queue {
             queued: 0,
             threads: 0,
             runnable: 0,
+            idlers: 0,
             min_vruntime: VIRTUAL_START,
             buddies: Buddies::default(),
             pelt: Pelt::default(),

@@ -8,6 +8,7 @@ use super::Fair;
 use super::state::{CAPACITY_ONE, EntityId, WEIGHT_ONE};
 use super::stats::{GroupStats, GroupType};
 use crate::Sched;
+use crate::sched::Fit;
 
 /// After that long, counts of wake-ups are halved (`record_wakee`).
 const FLIPS_HALVED_NS: Ns = 1_000_000_000;
@@ -99,7 +100,7 @@ impl Fair {
             self.sync(id);
         }
         let suits = |fair: &Self, core: usize| {
-            fair.is_idle(core) && (!is_asymmetric || fair.fits_on(id, core))
+            fair.is_available(core) && (!is_asymmetric || fair.fits_on(id, core))
         };
         if suits(self, target) && self.may_move(sched, id, target) {
             self.because = "it ran there last, or near it, and the core is idle";
@@ -176,7 +177,7 @@ impl Fair {
             if left == 0 {
                 break;
             }
-            if self.is_idle(core) {
+            if self.is_available(core) {
                 self.because = "it is the next idle core that shares the cache";
                 return Some(core);
             }
@@ -197,7 +198,7 @@ impl Fair {
         let bounds = self.kernel.scans_capacities_by_util;
         let mut left = if bounds { self.domains.scan[domain] } else { u64::MAX };
         let domain = &self.domains.all[domain];
-        let mut best: Option<usize> = None;
+        let mut best: Option<((Fit, u64), usize)> = None;
         for core in wrapped(&domain.cores, target) {
             if !self.may_move(sched, id, core) {
                 continue;
@@ -206,20 +207,21 @@ impl Fair {
                 break;
             }
             left -= 1;
-            if !self.is_idle(core) {
+            if !self.is_available(core) {
                 continue;
             }
-            if self.fits_on(id, core) {
+            let fit = self.fit_on(id, core);
+            if fit == Fit::Well {
                 self.because = "it is the next idle core where it fits";
                 return Some(core);
             }
-            if best.is_none_or(|best| self.cores[core].capacity_max > self.cores[best].capacity_max)
-            {
-                best = Some(core);
+            let worth = (fit, self.cores[core].capacity_max);
+            if best.is_none_or(|(of_best, _)| worth > of_best) {
+                best = Some((worth, core));
             }
         }
         self.because = "it fits on no idle core, and this is the greatest of them";
-        best
+        best.map(|(_, core)| core)
     }
 
     /// The core for a thread that starts, created on `this`: from the largest domain down, the idlest group, in the
@@ -380,6 +382,9 @@ impl Fair {
         for &core in cores {
             if !self.may_move(sched, id, core) {
                 continue;
+            }
+            if self.has_only_idlers(core) {
+                return core;
             }
             if self.is_idle(core) {
                 let since_ns = self.cores[core].idle_since_ns.unwrap_or(0);

@@ -19,7 +19,7 @@ energy model of the machine and tracked load of threads. Not for busy machines: 
 decides.
 
 **Algorithm.** Utilisation (PELT) is the share of time that a thread or core would be busy on the fastest core at its highest frequency, x 1024. When a thread wakes up and no core is over-utilised: in each \
-cluster, the core with the most capacity to spare of those where it fits is a candidate, and its previous core, if it fits there. A utilisation fits if 1.25 x utilisation is below the core's capacity. The energy of a cluster is the power x the sum of its cores' utilisations / the capacity at the \
+cluster, the core with the most capacity to spare of those where it fits is a candidate, and its previous core, if it fits there. A utilisation fits if 1.25 x utilisation is below the core's capacity, or if the thread's `uclamp_max` is at most the capacity; a core whose capacity is below the thread's `uclamp_min` is taken only where there is no other, the greatest then (clamps have no margin). The energy of a cluster is the power x the sum of its cores' utilisations / the capacity at the \
 lowest operating point whose capacity is at least 1.25 x the greatest of them. The thread goes to the candidate that adds the least energy; from a previous core where it fits only if that saves more than `hysteresis` of the energy of all with the thread there. Meanwhile nothing is \
 stolen or balanced. Otherwise, and for new threads, CFS decides, and an idle core takes a thread that uses more than 4 / 5 of the capacity of the slower core on which it runs (misfit), the heaviest first.
 
@@ -28,7 +28,7 @@ stolen or balanced. Otherwise, and for new threads, CFS decides, and an idle cor
 **Example.** Little cores (capacity, power) (170, 50) (341, 150) (512, 300), big ones (341, 400) (768, 1000) (1024, 1700); utilisations 400, 100 and 600, 500; a thread of 200 that ran on the last core. It costs 117.19 on the \
 second little core and 725.91 where it was: it goes to the little one, as 608.72 is more than (725.91 + 1725.26) / 16 = 153.20.
 
-**Limits.** Without an energy model (a machine whose power is not known) Linux does not switch it on: then it is CFS. Utilisation clamps, thermal pressure and latency hints are left out; whether a core is over-utilised is looked up \
+**Limits.** Without an energy model (a machine whose power is not known) Linux does not switch it on: then it is CFS. Thermal pressure and latency hints are left out; whether a core is over-utilised is looked up \
 exactly instead of at ticks.",
     params: &[
         ParamInfo::number(

@@ -11,7 +11,7 @@ use crate::{
 pub static INFO: PolicyInfo = PolicyInfo {
     name: "linux",
     summary: "what Linux does on the given machine: its fair class, as of some kernel",
-    source: "Linux kernel/sched/{fair,pelt,topology}.c of 3.16, 4.14, 6.6, 6.18 and 7.3; Documentation/scheduler",
+    source: "Linux kernel/sched/{fair,pelt,topology}.c of 3.16, 4.14, 6.1, 6.6, 6.18 and 7.3; Documentation/scheduler",
     documentation: "\
 **Purpose.** The scheduler that people have, and so the baseline of every gain: what a kernel does on this machine \
 when nobody has told it anything. `cfs`, `eevdf` and `eas` are one idea of it each; this is its fair class, part by \
@@ -168,7 +168,7 @@ mod tests {
         assert!(!of(&[("lazy", 0.0)]).preempts_lazily);
         assert!(!of(&[("kernel", 6.6), ("lazy", 1.0)]).preempts_lazily, "it has none");
         let error = build_policy("linux", &[("kernel".into(), 5.1)]).err().unwrap();
-        let known = "parameter kernel = 5.1 is not 3.16, 4.14, 6.6, 6.18 or 7.3";
+        let known = "parameter kernel = 5.1 is not 3.16, 4.14, 6.1, 6.6, 6.18 or 7.3";
         assert_eq!(error.to_string(), format!("policy linux: {known}"));
     }
 }

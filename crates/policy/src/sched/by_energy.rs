@@ -1,8 +1,10 @@
 //! Placing by estimated energy: energy-aware scheduling of mainline Linux.
 
+use std::cmp::{Ordering, Reverse};
+
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use super::{RunState, Sched, fits};
+use super::{Fit, RunState, Sched};
 use crate::{ClusterInfo, Witness};
 
 /// Fixed-point 1.0 of [`CostPoint::cost`].
@@ -65,21 +67,35 @@ impl Estimate<'_> {
     }
 }
 
-/// A core with what the thread adds there.
-type Added = (u64, CoreId);
+/// A core, how well it takes the thread, and what the thread adds to the energy there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Added {
+    pub core: CoreId,
+    pub fit: Fit,
+    pub capacity: u64,
+    pub energy: u64,
+}
 
-/// The core to which the thread goes, of the cheapest one, what it adds to the energy on its previous core, if it may
-/// stay there, and the energy of all without it. (A little saving is not worth a migration.)
-fn choose(best: Added, stay: Option<Added>, total: u64, hysteresis: u32) -> CoreId {
-    match stay {
-        Some((stay, previous))
-            if stay * HYSTERESIS_ONE
-                <= best.0 * HYSTERESIS_ONE + (stay + total) * u64::from(hysteresis) =>
-        {
-            previous
+impl Added {
+    /// Whether the thread is better off here: where it fits better, of slow cores on the greater one, else where it
+    /// costs less.
+    pub fn is_better(&self, other: &Added) -> bool {
+        match (self.fit.cmp(&other.fit), self.fit) {
+            (Ordering::Equal, Fit::Slow) => self.capacity > other.capacity,
+            (Ordering::Equal, _) => self.energy < other.energy,
+            (order, _) => order == Ordering::Greater,
         }
-        _ => best.1,
     }
+}
+
+/// The core to which the thread goes, of the best one, its previous one, if it may stay there, and the energy of all
+/// without it. (A little saving is not worth a migration.)
+fn choose(best: Added, stay: Option<Added>, total: u64, hysteresis: u32) -> CoreId {
+    let Some(stay) = stay else { return best.core };
+    let costs_little = stay.energy * HYSTERESIS_ONE
+        <= best.energy * HYSTERESIS_ONE + (stay.energy + total) * u64::from(hysteresis);
+    let are_well = [best, stay].iter().all(|core| core.fit == Fit::Well);
+    if (are_well && costs_little) || !best.is_better(&stay) { stay.core } else { best.core }
 }
 
 impl Sched {
@@ -116,11 +132,12 @@ impl Sched {
         let previous = Some(self.thread(thread).core).filter(|&core| self.allows(thread, core));
         let util = self.util_of(thread, now_ns);
         // Where it fits is asked with its clamps, what it costs without (fair.c, `util_fits_cpu`, `compute_energy`).
-        let asked = self.clamped(thread, util);
-        if asked == 0 {
+        let (min, max) = self.uclamp(thread);
+        let clamps = (u64::from(min), u64::from(max));
+        if util == 0 && min == 0 {
             return previous;
         }
-        let (mut best, mut stay, mut total): (Option<Added>, _, _) = (None, None, 0);
+        let (mut best, mut stay, mut total): (Option<Added>, Option<Added>, _) = (None, None, 0);
         for (cluster, points) in self.topology.clusters().iter().zip(&self.costs) {
             let used = |core: CoreId| self.core_util_without(core, thread, now_ns);
             let utils: Vec<(u32, CoreId)> =
@@ -130,18 +147,20 @@ impl Sched {
             let sum = utils.iter().map(|&(used, _)| used).sum();
             let estimate = Estimate { points, capacity, util, most, sum };
             total += estimate.before();
+            let fit = |used: u32| Fit::of(u64::from(used + util), clamps, capacity.into());
             let fitting = utils
                 .iter()
-                .filter(|&&(used, core)| self.allows(thread, core) && fits(used + asked, capacity));
-            let added = |&(used, core): &(u32, CoreId)| (estimate.added(used), core);
+                .filter(|&&(used, core)| self.allows(thread, core) && fit(used) > Fit::Not);
+            let added = |&(used, core): &(u32, CoreId)| {
+                let (fit, energy) = (fit(used), estimate.added(used));
+                Added { core, fit, capacity: capacity.into(), energy }
+            };
             let there = fitting.clone().find(|&&(_, core)| Some(core) == previous);
             stay = stay.or(there.map(added));
-            // The one with the most capacity to spare.
-            let found = fitting.min_by_key(|&&(used, _)| used).map(added);
-            best = match (best, found) {
-                (Some(best), Some(found)) if found.0 >= best.0 => Some(best),
-                (best, found) => found.or(best),
-            };
+            // Where it fits best, the one with the most capacity to spare.
+            let found = fitting.min_by_key(|&&(used, _)| (Reverse(fit(used)), used)).map(added);
+            let is_better = |found: &Added| best.is_none_or(|best| found.is_better(&best));
+            best = found.filter(is_better).or(best);
         }
         best.map(|best| choose(best, stay, total, hysteresis)).or(previous)
     }
@@ -157,6 +176,7 @@ pub(crate) mod tests {
     use ampsched_model::{ClassId, EnergyPoint};
 
     use super::*;
+    use crate::sched::fits;
 
     fn cluster(class: u8, cores: [u16; 2], points: [(f64, f64); 3]) -> ClusterInfo {
         let point = |(capacity, power_mw)| EnergyPoint { mhz: 0, capacity, power_mw };
@@ -181,6 +201,22 @@ pub(crate) mod tests {
         clusters().map(|cluster| cost_points(&cluster))
     }
 
+    fn added(core: CoreId, energy: u64) -> Added {
+        Added { core, fit: Fit::Well, capacity: 1024, energy }
+    }
+
+    #[test]
+    fn h34_11_what_is_asked_for_counts_before_energy() {
+        let slow = |core, capacity| Added { fit: Fit::Slow, capacity, ..added(CoreId(core), 1) };
+        let well = added(CoreId(3), 50);
+        for hysteresis in [0, 1024] {
+            let choose = |best, stay| choose(best, Some(stay), 100, hysteresis);
+            assert_eq!(choose(well, slow(0, 512)), CoreId(3));
+            assert_eq!(choose(slow(2, 1024), slow(0, 512)), CoreId(2));
+            assert_eq!(choose(slow(1, 512), slow(0, 512)), CoreId(0));
+        }
+    }
+
     /// In mW.
     fn hundredths(energy: u64) -> f64 {
         (energy as f64 / COST_ONE * 100.0).round() / 100.0
@@ -198,7 +234,7 @@ pub(crate) mod tests {
         assert_eq!(hundredths(big.before() + big.added(500)), 2158.20);
         assert_eq!(hundredths(big.added(500)), 725.91);
         let total = little.before() + big.before();
-        let (best, stay) = ((little.added(100), CoreId(1)), (big.added(500), CoreId(3)));
+        let (best, stay) = (added(CoreId(1), little.added(100)), added(CoreId(3), big.added(500)));
         let choose =
             |thousandths| choose(best, Some(stay), total, (1.024 * f64::from(thousandths)) as u32);
         assert_eq!(choose(62), CoreId(1));
@@ -208,7 +244,7 @@ pub(crate) mod tests {
 
     #[test]
     fn of_equal_cores_the_previous_one_even_if_any_saving_counts() {
-        let (best, stay) = ((7, CoreId(0)), (7, CoreId(1)));
+        let (best, stay) = (added(CoreId(0), 7), added(CoreId(1), 7));
         assert_eq!(choose(best, Some(stay), 100, 0), CoreId(1));
         assert_eq!(choose(best, None, 100, 0), CoreId(0));
     }

@@ -129,6 +129,34 @@ impl Sched {
 /// Margin of a core's capacity (fair.c, `fits_capacity`: 1280 / 1024).
 const MARGIN: u64 = 1280;
 
+/// How well a core takes a thread, the worst first (fair.c, `util_fits_cpu`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fit {
+    /// It would have too little to spare.
+    Not,
+    /// It has, but its capacity is less than the least utilisation that the thread asks for.
+    Slow,
+    /// Well.
+    Well,
+}
+
+impl Fit {
+    /// For a utilisation, without its clamps, and these. The margin is for what is used: clamps are compared with the
+    /// capacity itself.
+    pub fn of(util: u64, (min, max): (u64, u64), capacity: u64) -> Self {
+        let full = u64::from(CAPACITY_ONE);
+        let is_capped = max <= capacity && (capacity, max) != (full, full);
+        let asked = min.min(max);
+        if !is_capped && !fits(util, capacity) {
+            Fit::Not
+        } else if util < asked && asked > capacity {
+            Fit::Slow
+        } else {
+            Fit::Well
+        }
+    }
+}
+
 /// Whether a utilisation leaves a core of some capacity a fifth to spare (fair.c, `fits_capacity`).
 pub(crate) fn fits(util: impl Into<u64>, capacity: impl Into<u64>) -> bool {
     util.into() * MARGIN < capacity.into() * u64::from(CAPACITY_ONE)

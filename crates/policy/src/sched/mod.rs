@@ -34,9 +34,9 @@ use crate::{
     AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, GroupInfo, Honours, LoadTracker,
     Needs, Order, Prefer, QueueScope, Rules, ThreadAttrs, ThreadPlan, Topology,
 };
-pub(crate) use by_energy::energy;
+pub(crate) use by_energy::{Added, energy};
 pub use by_energy::{CostPoint, cost_points};
-pub(crate) use load::fits;
+pub(crate) use load::{Fit, fits};
 pub use moves::Turn;
 use place::LastSearch;
 pub use planned::Effect;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ampsched_model::{
-    Amount, CodePtr, Object, ObjectId, ObjectKind, Op, Profile, ProfileId, Program, SchedAttrs,
-    ThreadSpec, TimerMode,
+    Amount, Calibration, CodePtr, Object, ObjectId, ObjectKind, Op, Profile, ProfileId, Program,
+    SchedAttrs, ThreadSpec, TimerMode,
 };
 
 use super::{Options, Place, Replay, locks};
@@ -172,6 +172,7 @@ pub(super) fn assemble(
         code: code.ops,
         duration_ns: None,
         energy_ratio: None,
+        calibration: Calibration::default(),
     };
     Replay { program, notes, shared_ns: code.shares.all_ns() }
 }

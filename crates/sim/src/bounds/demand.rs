@@ -36,7 +36,7 @@ impl Demand {
     /// Of an application on a machine.
     pub fn of(machine: &Machine, app: &App, setting: Setting) -> Self {
         let program = &app.program;
-        let speeds = Rc::new(Speeds::new(machine, &program.profiles));
+        let speeds = Rc::new(Speeds::new(machine, program));
         let mut demand = Self {
             start_ns: app.start_ns as f64,
             least_ns: 0.0,

@@ -1,6 +1,6 @@
 //! How fast work can get done at best.
 
-use ampsched_model::{Cluster, Machine, Profile, machine_speed_ips};
+use ampsched_model::{Cluster, Machine, Profile, Program, machine_speed_ips};
 
 use super::Work;
 
@@ -15,7 +15,8 @@ pub(super) struct Speeds {
 
 impl Speeds {
     /// Of the profiles of a program.
-    pub fn new(machine: &Machine, profiles: &[Profile]) -> Self {
+    pub fn new(machine: &Machine, program: &Program) -> Self {
+        let profiles = &program.profiles;
         let rate = |profile: &Profile, cluster: &Cluster, mhz: u32| {
             machine_speed_ips(profile, machine, cluster, f64::from(mhz)) / 1e9
         };
@@ -29,9 +30,9 @@ impl Speeds {
         };
         let mut ns_per_unit: Vec<Vec<f64>> = profiles.iter().map(of_profile).collect();
         ns_per_unit.push(vec![1.0; machine.clusters.len()]);
-        let fastest = machine.fastest();
+        let kind = machine.calibrated(&program.calibration);
         let reference =
-            profiles.iter().map(|profile| rate(profile, fastest, fastest.max_mhz())).collect();
+            profiles.iter().map(|profile| rate(profile, kind, kind.max_mhz())).collect();
         Self { ns_per_unit, reference }
     }
 

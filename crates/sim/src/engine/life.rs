@@ -1,6 +1,6 @@
 //! The life of threads: creation, forks, joins, what they change about themselves, the end.
 
-use ampsched_model::{AppId, CodePtr, CoreSet, Op, Program, ThreadId};
+use ampsched_model::{App, AppId, Calibration, CodePtr, CoreSet, Op, Program, ThreadId};
 use ampsched_policy::{EnqueueKind, Event};
 
 use super::steps::{Next, Step};
@@ -133,6 +133,17 @@ impl Engine<'_> {
             return Err(SimError::NoSuchCore { thread: name.to_owned(), last }.into());
         }
         Ok(cores)
+    }
+
+    /// Refuses work that is calibrated with a core that the machine does not have.
+    pub(super) fn check_calibration(&self, app: &App) -> Result<(), SimError> {
+        let last = self.cores.len() - 1;
+        match app.program.calibration {
+            Calibration::Core(core) if core.index() > last => {
+                Err(SimError::NoCalibration { app: app.name.clone(), core: core.index(), last })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A thread has ended: its application and its parent may go on.

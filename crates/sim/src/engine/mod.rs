@@ -209,7 +209,10 @@ impl<'t> Engine<'t> {
             engine.setup.check_end(app)?;
             engine.setup.check_app(app, &engine.sched)?;
             let objects = engine.objects.add(app)?;
-            let profiles = engine.speeds.add(&engine.setup.machine, &app.program.profiles);
+            engine.check_calibration(app)?;
+            let machine = &engine.setup.machine;
+            let kind = machine.calibrated(&app.program.calibration);
+            let profiles = engine.speeds.add(machine, &app.program.profiles, kind);
             engine.supervisor.add_profiles(&app.program.profiles, &engine.setup.machine);
             let groups = engine.add_groups(&app.program.groups)?;
             let app = engine.apps.add(app, engine.setup.options.seed, objects, profiles);
@@ -229,7 +232,8 @@ impl<'t> Engine<'t> {
     fn add_spinning(&mut self) {
         if self.objects.have_spinners() {
             let busy = [run_loop()];
-            self.spin_profile = self.speeds.add(&self.setup.machine, &busy);
+            let machine = &self.setup.machine;
+            self.spin_profile = self.speeds.add(machine, &busy, machine.fastest());
             self.supervisor.add_profiles(&busy, &self.setup.machine);
         }
     }

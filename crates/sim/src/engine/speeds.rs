@@ -73,8 +73,8 @@ impl Speeds {
         }
     }
 
-    /// Adds profiles; returns the number of the first.
-    pub fn add(&mut self, machine: &Machine, profiles: &[Profile]) -> u32 {
+    /// Adds profiles of programs whose work in time refers to that kind of core; returns the number of the first.
+    pub fn add(&mut self, machine: &Machine, profiles: &[Profile], kind: &Cluster) -> u32 {
         let base = self.profiles.len() as u32;
         for profile in profiles {
             for (cluster, &opp) in machine.clusters.iter().zip(&self.opps) {
@@ -87,8 +87,7 @@ impl Speeds {
                     refills.push(refill(profile, &cluster.params, mhz.into()));
                 }
             }
-            let fastest = machine.fastest();
-            self.reference.push(rate(machine, profile, fastest, fastest.max_mhz()));
+            self.reference.push(rate(machine, profile, kind, kind.max_mhz()));
             self.profiles.push(profile.clone());
         }
         base
@@ -143,7 +142,7 @@ impl Speeds {
         self.refills.as_ref()?.get(index).copied().flatten()
     }
 
-    /// Instructions per ns on the fastest kind of core ([`Machine::fastest`]) at its highest frequency.
+    /// Instructions per ns on the kind of core that work in time refers to, at its highest frequency.
     #[inline]
     pub fn reference(&self, profile: u32) -> f64 {
         self.reference.get(profile as usize).map_or(1.0, |rate| rate.instructions_per_ns)

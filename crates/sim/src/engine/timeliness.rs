@@ -159,11 +159,15 @@ impl AddAssign<&Periods> for Periods {
 }
 
 impl Engine<'_> {
-    /// A thread waits for a timer: the work of its period has ended, and the next one of that length begins then.
+    /// A thread waits for a timer: the work of its period has ended, and the next one of that length begins then. A
+    /// wait of no length only sets the timer.
     pub(super) fn end_period(&mut self, thread: ThreadId, next_ns: Ns, period_ns: Ns) {
         let relative_ns = self.deadline_ns(thread).unwrap_or(period_ns);
         let periods = self.threads[thread].timeliness.periods();
         periods.by_timer = true;
+        if period_ns == 0 {
+            return;
+        }
         periods.end(self.events.now_ns());
         periods.begin(next_ns, next_ns + relative_ns);
     }

@@ -2,7 +2,7 @@
 
 use super::super::load::is_greater;
 use super::*;
-use crate::sched::fits;
+use crate::sched::{Fit, fits};
 
 /// A period of load tracking.
 const PERIOD_NS: Ns = 1024 * 1024;
@@ -193,4 +193,26 @@ fn what_is_left_on_idle_cores_decays_every_32_ms() {
     }
     let changes: Vec<usize> = (1..10).filter(|&at| utils[at] != utils[at - 1]).collect();
     assert_eq!(changes, [8], "{utils:?}");
+}
+
+/// 34.11: `util_fits_cpu`: the margin is for what is used, clamps are compared with the capacity itself.
+#[test]
+fn h34_11_clamps_have_no_margin() {
+    for capacity in [222, 462, 1023, 1024] {
+        for util in (0..=1024).step_by(16) {
+            let of = |min, max| Fit::of(util, (min, max), capacity);
+            let plain = if fits(util, capacity) { Fit::Well } else { Fit::Not };
+            assert_eq!(of(0, 1024), plain);
+            assert_eq!(of(util.min(capacity), 1024), plain, "it asks for what is there");
+            assert_eq!(of(0, capacity), if capacity < 1024 { Fit::Well } else { plain });
+            let asks = if plain == Fit::Well && util < 1024 && capacity < 1024 {
+                Fit::Slow
+            } else {
+                plain
+            };
+            assert_eq!(of(1024, 1024), asks, "{util} on {capacity}");
+            // Contradictory clamps: the greatest one counts.
+            assert_eq!(of(1024, capacity), of(capacity, capacity));
+        }
+    }
 }

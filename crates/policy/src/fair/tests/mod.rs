@@ -15,7 +15,8 @@ mod stats;
 mod wake;
 
 use ampsched_model::{
-    AppId, ClassId, CoreId, CoreSet, EnergyPoint, KernelView, LastLevelCache, Ns, Sees, ThreadId,
+    AppId, ClassId, CoreId, CoreSet, EnergyPoint, KernelView, LastLevelCache, Ns, SchedClass, Sees,
+    ThreadId,
 };
 
 use super::Fair;
@@ -23,8 +24,8 @@ use super::kernel::{Kernel, V3_16, V6_6, V6_18, V7_3};
 use super::state::{Entity, VIRTUAL_START};
 use crate::pelt::Pelt;
 use crate::{
-    Act, ClusterInfo, EnqueueKind, FastPlane, Pick, Rules, RunState, Sched, Topology, Turn,
-    nice_to_weight,
+    Act, ClusterInfo, EnqueueKind, FastPlane, Pick, Rules, RunState, Sched, ThreadAttrs, Topology,
+    Turn, nice_to_weight,
 };
 
 const MS: Ns = 1_000_000;

@@ -15,7 +15,7 @@ fn us(ns: Ns) -> String {
 fn table() -> String {
     type Cell = fn(&Kernel) -> String;
     let is_cfs = |kernel: &Kernel| kernel.order == Order::Cfs;
-    let rows: [(&str, Cell); 24] = [
+    let rows: [(&str, Cell); 25] = [
         ("order of queues", |kernel| match kernel.order {
             Order::Cfs => "CFS".to_owned(),
             Order::Eevdf => "EEVDF".to_owned(),
@@ -59,12 +59,15 @@ fn table() -> String {
         }),
         ("threads spread over unequal clusters", |kernel| yes(kernel.spreads_unequal)),
         ("placement by energy", |kernel| yes(kernel.energy_aware)),
+        ("cores with threads of class idle only take others (`sched_idle_cpu`)", |kernel| {
+            yes(kernel.sees_idlers)
+        }),
         ("estimates as of the last tick (6.14 to 7.1.4)", |kernel| yes(kernel.estimates_early)),
         ("searches of idle cores by success (`NI_RANDOM`)", |kernel| yes(kernel.draws_newidle)),
     ];
     let line = |name: &str, cells: Vec<String>| format!("| {name} | {} |\n", cells.join(" | "));
     let names = Kernel::ALL.iter().map(|kernel| kernel.version.to_string()).collect();
-    let mut text = line("", names).replace("|  |", "| |") + "|---|---|---|---|---|---|\n";
+    let mut text = line("", names).replace("|  |", "| |") + "|---|---|---|---|---|---|---|\n";
     for (name, cell) in rows {
         // Constants of CFS mean nothing since.
         let of_cfs = name.starts_with("latency") || name.starts_with("wake-up");

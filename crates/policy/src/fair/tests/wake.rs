@@ -242,3 +242,28 @@ fn a_core_of_another_cluster_is_better_than_a_busy_one() {
     let id = rig.fair.id(thread);
     assert_eq!(rig.fair.idle_sibling(&rig.sched, id, 6, 6), 1);
 }
+
+/// 34.11: `sched_idle_cpu`, since 5.4: cores whose threads are all of class idle take others like idle ones.
+#[test]
+fn h34_11_a_core_with_threads_of_class_idle_counts_as_idle() {
+    for kernel in Kernel::ALL {
+        let mut rig = Rig::on(kernel, equal(4));
+        rig.fair.domains.scan.fill(4);
+        let hogs: Vec<ThreadId> = (0..4).map(|core| rig.busy(core)).collect();
+        let thread = rig.sleeper(2);
+        let set = |rig: &mut Rig, thread, class| {
+            rig.sched.set_attrs(thread, ThreadAttrs { class, ..ThreadAttrs::default() });
+            rig.fair.changed(&rig.sched, thread, rig.now_ns);
+            rig.check();
+        };
+        set(&mut rig, hogs[3], SchedClass::Idle);
+        let sees = kernel.version > 5.0;
+        assert_eq!(rig.woken_from(thread, 0) == 3, sees, "{}", kernel.version);
+        set(&mut rig, hogs[2], SchedClass::Idle);
+        assert_eq!(rig.woken_from(thread, 0), 2, "{}: its last core", kernel.version);
+        // Another thread beside the hog: the core is busy.
+        rig.start(0, 3);
+        set(&mut rig, hogs[2], SchedClass::Fair);
+        assert_ne!(rig.woken_from(thread, 0), 3, "{}", kernel.version);
+    }
+}

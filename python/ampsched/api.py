@@ -28,7 +28,7 @@ from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, 
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
-from ampsched.ranges import Range, shown
+from ampsched.ranges import Range, as_number
 from ampsched.results import Outcome
 from ampsched.settings import (
     MS_MAX,
@@ -318,7 +318,7 @@ def _stopped(workload: Workload, settings: CompareSettings) -> Workload:
         return workload
     if settings["repetitions"] is not None:
         raise InputError(
-            f"until_ms = {shown(until_ms)} and repetitions = {settings['repetitions']} contradict each other: "
+            f"until_ms = {as_number(until_ms)} and repetitions = {settings['repetitions']} contradict each other: "
             "which of them ends a run?"
         )
     return workload.stopped_at(round(until_ms * NS_PER_MS))
@@ -355,7 +355,7 @@ def _notes(settings: CompareSettings) -> list[str]:
     if settings["repetitions"] is not None:
         notes.append(f"each program at least {settings['repetitions']} times")
     if settings["until_ms"] is not None:
-        notes.append(f"until {shown(settings['until_ms'])} ms")
+        notes.append(f"until {as_number(settings['until_ms'])} ms")
     return notes
 
 

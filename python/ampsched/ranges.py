@@ -18,16 +18,16 @@ class Range:
         """Raises `InputError` if a number is not within the range."""
         # Not a number is below everything.
         if not self.low <= value <= self.high or (self.without_low and value == self.low):
-            raise InputError(f"{name} = {shown(value)} {self._what_is_wrong()}")
+            raise InputError(f"{name} = {as_number(value)} {self._what_is_wrong()}")
 
     def _what_is_wrong(self) -> str:
         if self.without_low:
-            return f"is not above {shown(self.low)} and at most {shown(self.high)}"
+            return f"is not above {as_number(self.low)} and at most {as_number(self.high)}"
         if self.high == math.inf:
-            return f"is below {shown(self.low)}"
-        return f"is not within {shown(self.low)} to {shown(self.high)}"
+            return f"is below {as_number(self.low)}"
+        return f"is not within {as_number(self.low)} to {as_number(self.high)}"
 
 
-def shown(value: float) -> str:
+def as_number(value: float) -> str:
     """A number for a message."""
     return str(value) if isinstance(value, int) else f"{value:g}"

@@ -297,7 +297,7 @@ impl File {
     fn aux(mut self, aux: u32) -> Self {
         // Behind it stands its reading.
         let at = self.0.len() - 20;
-        self.put(at, &aux.to_ne_bytes());
+        self.0[at..at + 4].copy_from_slice(&aux.to_ne_bytes());
         self
     }
 }
@@ -318,7 +318,7 @@ fn h35_1_children_of_vfork_are_created_by_who_waits_for_them() {
         500 + 45_000,
     );
     let child = child(1, 0, 50_000).slow(2, 0, 200_000, 0, 500 + 200_000);
-    let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+    let found = read(vec![parent, child]);
     assert_eq!(
         of_thread(&found, 0),
         [
@@ -335,7 +335,7 @@ fn h35_1_children_of_vfork_are_created_by_who_waits_for_them() {
 fn h35_1_a_child_that_begins_while_its_creator_works_divides_that_work() {
     let parent = started(File::new(0, 0, 1, 0)).slow(2, 0, 100_000, 0, 500 + 100_000);
     let child = child(1, 0, 30_000).slow(2, 0, 10_000, 0, 500 + 10_000);
-    let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+    let found = read(vec![parent, child]);
     let events = of_thread(&found, 0);
     assert_eq!(events[1], (Kind::Create, 1, 30_000, 30_000));
     assert_eq!(events[2], (Kind::Exit, 0, 100_000, 70_000));
@@ -348,7 +348,7 @@ fn h35_1_waits_that_the_end_of_a_child_has_ended_wait_for_it() {
             .slow(IO, WAITED, 300_000 + later, 7, 500 + 40_000)
             .aux(aux);
         let child = child(1, 0, 20_000).slow(2, 0, 230_000, 0, 500 + 200_000);
-        let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+        let found = read(vec![parent, child]);
         found.threads[0].events.iter().find(|event| event.wait_ns > 0).unwrap().kind
     };
     assert_eq!(waits(4, 0), Kind::Join);
@@ -360,7 +360,7 @@ fn h35_1_waits_that_the_end_of_a_child_has_ended_wait_for_it() {
 fn h35_1_who_creates_and_is_recorded_creates_once() {
     let parent = started(File::new(0, 0, 1, 0)).fast(64, 0, 10_000, 101);
     let child = child(1, 0, 30_000).slow(2, 0, 10_000, 0, 500 + 10_000);
-    let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+    let found = read(vec![parent, child]);
     let created = found.threads[0].events.iter().filter(|event| event.kind == Kind::Create);
     assert_eq!(created.count(), 1);
 }

@@ -91,8 +91,8 @@ class Catalog:
 
         ``mixes.toml:night`` names one of the workloads of a file, ``ferret:n=8`` a program with parameters,
         ``run.ampr`` a recording, which is replayed: ``run.ampr:speedup=2`` if its code is twice as fast on the
-        fastest kind of core as on the slowest, ``run.ampr:speed=1.5`` if the computer that recorded it is 1.5 times as
-        fast as the machine, both at their fastest.
+        fastest kind of core as on the slowest, ``run.ampr:speed=1.5`` if the machine is 1.5 times as fast as the computer that
+        recorded it, both at their fastest.
 
         Raises:
             InputError: If there is no such name, file or parameter, or the file is wrong.

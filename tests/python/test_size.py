@@ -2,7 +2,7 @@
 
 from tools import size
 
-CAPS = {"product": 139_000, "tests": 60_000, "laboratory": 38_000, "examples": 3_500, "shipped data": 8_500}
+CAPS = {"product": 141_500, "tests": 61_000, "laboratory": 38_000, "examples": 3_500, "shipped data": 8_500}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
 FILES, SIZE_MB = 2_500, 30
 """What is tracked. Aim: 20 MB."""

@@ -46,7 +46,7 @@ def replayed(
         speedup: Speed on the machine's fastest kind of core by that on its slowest; as the profile says by default.
         is_balanced: Threads take what several do up to a barrier or in a parallel region piece by piece, as in a task
             runtime.
-        speed: Speed of the recording computer's fastest core by that of the machine's fastest.
+        speed: Speed of the machine's fastest core by that of the recording computer's fastest.
 
     Raises:
         InputError: There is no such profile, or a number is out of its range.

@@ -108,10 +108,11 @@ fn a_reading_is_of_the_time_since_the_last_one() {
     counters.follow(tid()).unwrap();
     compute(20_000_000);
     let first_ns = count(&mut counters, tid(), "task_clock_ns");
-    assert!(first_ns >= 20e6, "{first_ns} ns");
+    // Within a tenth: the kernel's clock of a thread and that of its counters are two.
+    assert!(first_ns >= 18e6, "{first_ns} ns");
     compute(5_000_000);
     let second_ns = count(&mut counters, tid(), "task_clock_ns");
-    assert!((5e6..first_ns).contains(&second_ns), "{second_ns} ns after {first_ns}");
+    assert!((4.5e6..first_ns).contains(&second_ns), "{second_ns} ns after {first_ns}");
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn write_threads(
         for (event, what) in (0..).zip(&thread.events) {
             let place = Place { thread: index, event };
             if !plan.spins.contains(&place) {
-                code.work_ns += what.work_ns as f64 / options.work_factor;
+                code.work_ns += what.work_ns as f64 / options.speed;
             }
             match plan.shares.get(&place) {
                 Some(Edge::Begin) => code.flush(),

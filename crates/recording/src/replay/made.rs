@@ -12,7 +12,7 @@ use crate::Recording;
 pub const TYPICAL_PROFILE: &str = "ferret";
 
 /// Parameters: how many times as fast the code is on the fastest kind of core as on the slowest (0: as the profile is);
-/// the speed of the recording computer's fastest core by that of the machine's; 1 to balance what threads do together.
+/// the speed of the machine's fastest core by that of the recording computer's; 1 to balance what threads do together.
 const PARAMS: [(&str, f64); 3] = [("speedup", 0.0), ("speed", 1.0), ("balanced", 0.0)];
 const SPEEDUP_MAX: f64 = 50.0;
 const SPEED_MAX: f64 = 1000.0;
@@ -77,7 +77,7 @@ impl MadeProgram for Replayed {
         if speedup > 0.0 {
             profile.measured_ratio = Some(speedup);
         }
-        let options = Options { profile, work_factor: speed, is_balanced: balanced == 1.0 };
+        let options = Options { profile, speed, is_balanced: balanced == 1.0 };
         Ok(replay(&self.recording, &options).program)
     }
 

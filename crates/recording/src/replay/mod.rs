@@ -25,8 +25,8 @@ pub use made::{Replayed, TYPICAL_PROFILE};
 pub struct Options {
     /// How its code behaves: what makes a slow core slower.
     pub profile: Profile,
-    /// Speed of the recording computer's fastest core by that of the machine's fastest, above 0.
-    pub work_factor: f64,
+    /// Speed of the machine's fastest core by that of the recording computer's fastest, above 0.
+    pub speed: f64,
     /// Whether threads take work up to a barrier, and in parallel regions, piece by piece from all of it, as a task
     /// runtime or a dynamic loop would have them do; else each does what it did.
     pub is_balanced: bool,
@@ -35,7 +35,7 @@ pub struct Options {
 impl Default for Options {
     /// Code of which nothing is known, on a machine that is as fast.
     fn default() -> Self {
-        Self { profile: Profile::default(), work_factor: 1.0, is_balanced: false }
+        Self { profile: Profile::default(), speed: 1.0, is_balanced: false }
     }
 }
 

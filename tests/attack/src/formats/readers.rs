@@ -101,6 +101,10 @@ const NOT_REACHED: &[(&str, &str)] = &[
     ("live/scx/src/scx.rs", "numbers of the kernel's, ignored if they are none"),
     ("live/session/src/clocks.rs", "a number of the kernel's, which is refused if it is none"),
     ("live/session/src/identity.rs", "a name or a number that is looked up"),
+    (
+        "live/session/src/limits.rs",
+        "the kernel's own table of limits, ignored where it is no number",
+    ),
     ("live/session/src/service.rs", "numbers of the environment, ignored if they are none"),
     ("live/session/src/whole_file.rs", "opens files of the formats facts and model"),
     ("policy/src/governors/testing.rs", "texts of tests"),

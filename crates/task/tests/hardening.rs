@@ -115,16 +115,16 @@ fn m17_sizes_without_a_bandwidth_are_not_left_out_by_a_conversion() {
     for (file, text) in [("g.dot", dot), ("g.json", json)] {
         let graph = read_with(file, text, None).unwrap();
         assert_eq!(graph.notes().len(), 1, "{:?}", graph.notes());
-        for out in ["o.csv", "o.stg", "o.dot", "o.json"] {
+        for (out, name) in [("o.csv", "CSV"), ("o.stg", "STG")] {
             let format = Format::of(out).unwrap();
             let error = write(format, out, &graph, &ReadOptions::default()).expect_err("refused");
-            assert_eq!(
-                error.to_string(),
-                format!(
-                    "{out}: cannot hold the sizes of data of g, only times \
-                     (read the graph with a bandwidth, which makes times of them)"
-                )
-            );
+            let text = format!("{out}: {name} cannot hold sizes of data, which g has (write .dot)");
+            assert_eq!(error.to_string(), text);
+        }
+        for (out, size) in [("o.dot", "size=100"), ("o.json", "\"sizeInBytes\": 100")] {
+            let format = Format::of(out).unwrap();
+            let written = write(format, out, &graph, &ReadOptions::default()).unwrap();
+            assert!(written.contains(size), "{written}");
         }
         let options = ReadOptions { bytes_per_s: Some(100.0) };
         let timed = read_with(file, text, options.bytes_per_s).unwrap();

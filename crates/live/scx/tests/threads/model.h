@@ -31,7 +31,7 @@ struct task {
     _Atomic u32 thread;
     _Atomic u32 generation;
     bool over; /* its turn: guarded by its run queue's lock */
-    u64 turns;
+    _Atomic u64 turns;
 };
 
 struct list {

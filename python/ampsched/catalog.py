@@ -91,8 +91,8 @@ class Catalog:
 
         ``mixes.toml:night`` names one of the workloads of a file, ``ferret:n=8`` a program with parameters,
         ``run.ampr`` a recording, which is replayed: ``run.ampr:speedup=2`` if its code is twice as fast on the
-        fastest kind of core as on the slowest, ``run.ampr:speed=1.5`` if the machine is 1.5 times as fast as the computer that
-        recorded it, both at their fastest.
+        fastest kind of core as on the slowest, ``run.ampr:speed=1.5`` if the machine is 1.5 times as fast as the
+        computer that recorded it, both at their fastest.
 
         Raises:
             InputError: If there is no such name, file or parameter, or the file is wrong.
@@ -218,7 +218,7 @@ def _add(core: _core.Catalog, kind: Kind, path: str, text: str) -> None:
     if path.endswith(RECORDING):
         from ampsched.recording.files import load
 
-        core.add_recording(name, name, load(Path(path)), _core.TYPICAL_PROFILE)
+        core.add_recording(name, name, load(named(path)), _core.TYPICAL_PROFILE)
     else:
         core.add(kind, name, name, text)
 
@@ -231,7 +231,7 @@ def _add_missing(core: _core.Catalog) -> None:
         for kind, path in missing:
             file = named(path)
             if file.is_file():
-                _add(core, kind, str(file), "" if path.endswith(RECORDING) else read_text(file))
+                _add(core, kind, path, "" if path.endswith(RECORDING) else read_text(file))
     for path in core.missing_graphs():
         if named(path).is_file():
             core.add_graph(path, read_text(named(path), DATA_BYTES_MAX))

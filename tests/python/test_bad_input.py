@@ -122,7 +122,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "unknown cost": (
         ("compare", *MIX, "--overhead", "decison_ns=1"),
-        'unknown cost "decison_ns" (did you mean "decision_ns"?)',
+        'unknown cost of an overhead "decison_ns" (did you mean "decision_ns"?)',
     ),
     "negative cost": (("compare", *MIX, "--overhead", "epoch_us=-1"), "epoch_us = -1 is not within 0 to"),
     "unknown factor parameter": (("compare", *MIX, "--factors", "noisy:sd=1"), 'noisy has no parameter "sd"'),

@@ -165,7 +165,7 @@ def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: fl
             ["default", "hsp"],
             "program bad: cannot be run: /nonexistent: there is no such program",
         ),
-        ("/etc/passwd", ["default"], "program bad: cannot be run: /etc/passwd: it is not a program that may"),
+        ("/etc/passwd", ["default"], "program bad: cannot be run: /etc/passwd: is not executable"),
         ("true", ["default", "prop-spp"], 'under prop-spp: .*policy "prop-spp" does not exist'),
         ("true", ["default", "hsp:no=1"], "under hsp:no=1: .*no"),
         ("true", ["default", "colab"], "under colab: policy: colab: cannot be run by the daemon"),

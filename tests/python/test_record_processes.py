@@ -1,4 +1,4 @@
-"""Children of recorded programs begin when their parents create them, however that is done, and wherever it is replayed.
+"""Children of recorded programs begin when their parents create them, however that is done and wherever replayed.
 
 Issue 35: a child of vfork began at the absolute time of the recording, however fast the machine was.
 """

@@ -14,7 +14,8 @@ pub struct Child {
     pub parent: u32,
 }
 
-/// From the end of a child until its parent's wait has ended for it, in ns at most (ours): the parent needs a core first.
+/// From the end of a child until its parent's wait has ended for it, in ns at most (ours): the parent needs a core
+/// first.
 const NOTICED_NS: u64 = 100_000_000;
 
 /// The end of a child. The order is that by process and time.

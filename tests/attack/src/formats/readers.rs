@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::FORMATS;
 
 /// What readers call.
-const SIGNS: [&str; 16] = [
+const SIGNS: [&str; 17] = [
     "serde_json::from_",
     "toml::from_",
     "read_to_string(",
@@ -17,6 +17,7 @@ const SIGNS: [&str; 16] = [
     ".parse::<",
     "from_str_radix(",
     "FromStr for",
+    "root.bytes(",
     "root.text(",
     "root.number(",
     "root.cpus(",
@@ -92,7 +93,6 @@ const REACHED: &[(&str, &str)] = &[
 const NOT_REACHED: &[(&str, &str)] = &[
     ("live/daemon/src/restore.rs", "numbers of threads that are written back as they stand"),
     ("live/driver/src/demands.rs", "the kernel's own version"),
-    ("live/scx/src/class.rs", "names in /proc that are numbers"),
     ("live/scx/src/kernel.rs", "a word of the kernel's that is compared"),
     (
         "live/scx/src/recording.rs",

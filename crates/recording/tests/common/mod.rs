@@ -33,7 +33,7 @@ pub fn catalog() -> Catalog {
 }
 
 pub fn replayed(recording: &Recording) -> Replay {
-    let options = Options { profile: profile(), work_factor: 1.0, is_balanced: false };
+    let options = Options { profile: profile(), speed: 1.0, is_balanced: false };
     replay(recording, &options)
 }
 

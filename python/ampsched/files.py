@@ -1,6 +1,7 @@
 """Reading and writing what users name."""
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -11,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ampsched._core import (
     DATA_BYTES_MAX,
@@ -107,14 +108,15 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> "polars.DataFr
 
     content = read_bytes(path)
     try:
-        table = polars.scan_parquet(io.BytesIO(content))
-        names = table.collect_schema().names()
-        cells = table.select(polars.len()).collect().item() * len(names)
-        check_memory(shown(path), len(content), cells * _CELL_BYTES)
-        for name in columns or []:
-            if name not in names:
-                raise InputError(f'{path}: column "{name}" is missing')
-        return table.select(columns or names).collect()
+        with _panics_told():
+            table = polars.scan_parquet(io.BytesIO(content))
+            names = table.collect_schema().names()
+            cells = table.select(polars.len()).collect().item() * len(names)
+            check_memory(shown(path), len(content), cells * _CELL_BYTES)
+            for name in columns or []:
+                if name not in names:
+                    raise InputError(f'{path}: column "{name}" is missing')
+            return table.select(columns or names).collect()
     except polars.exceptions.PolarsError as error:
         raise InputError(f"{path}: is no Parquet file: {str(error).splitlines()[0]}") from None
 
@@ -210,10 +212,33 @@ def write_csv(path: str | Path, frame: "polars.DataFrame") -> None:
 
 def write_parquet(path: str | Path, frame: "polars.DataFrame") -> None:
     """Writes a data frame as Parquet, as a whole or not at all; see `writing`."""
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
+    content = parquet(frame)
     with writing(path) as file:
-        file.write(buffer.getbuffer())
+        file.write(content)
+
+
+def parquet(frame: "polars.DataFrame", **how: Any) -> memoryview:  # noqa: ANN401 (as polars takes it)
+    """A data frame as the content of a Parquet file; how, as ``polars.DataFrame.write_parquet`` takes it.
+
+    Raises:
+        OSError: If polars lacks something, such as descriptors.
+    """
+    buffer = io.BytesIO()
+    with _panics_told():
+        frame.write_parquet(buffer, **how)
+    return buffer.getbuffer()
+
+
+@contextmanager
+def _panics_told() -> Iterator[None]:
+    """What polars gives up by a panic, such as threads that it cannot start, is an error like others."""
+    try:
+        yield
+    except BaseException as error:
+        # Of a type that has no name to catch it by, and is no Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise OSError(errno.EIO, f"polars cannot work here: {error}") from None
 
 
 def check_suffix(what: str, path: Path | None, *suffixes: str) -> None:

@@ -187,6 +187,7 @@ def main() -> int:
     chosen = parser.parse_args()
     stage = Stage(chosen.program.resolve(), chosen.out, 1)
     try:
+        stage.calls(chosen.only)
         results = [
             stage.play(chosen.only, chosen.plan, random.Random(str(turn))) for turn in range(chosen.times)
         ]

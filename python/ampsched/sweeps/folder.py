@@ -10,7 +10,6 @@ copying: a table of somebody else is a file to add. The table's bytes depend on 
 
 import contextlib
 import fcntl
-import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from typing import TextIO
 import polars
 
 from ampsched._core import InputError
-from ampsched.files import read_parquet, read_text, writing
+from ampsched.files import parquet, read_parquet, read_text, writing
 from ampsched.sweeps.digests import sha
 from ampsched.sweeps.work import Row
 
@@ -168,10 +167,9 @@ def _read(file: Path, columns: list[str] | None = None) -> polars.DataFrame:
 
 
 def _write(file: Path, frame: polars.DataFrame) -> None:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd", compression_level=3, row_group_size=_ROW_GROUP)
+    content = parquet(frame, compression="zstd", compression_level=3, row_group_size=_ROW_GROUP)
     with writing(file) as out:
-        out.write(buffer.getbuffer())
+        out.write(content)
 
 
 def _tidy(frames: Sequence[polars.DataFrame]) -> polars.DataFrame:

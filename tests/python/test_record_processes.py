@@ -13,6 +13,7 @@ import pytest
 from ampsched import simulate
 from ampsched.catalog import Catalog
 from ampsched.recording import load
+from ampsched.recording.advice import FOLLOWS_MIN, follows_cores
 from ampsched.recording.replay import replayed
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
@@ -64,3 +65,17 @@ def test_h35_1_children_follow_the_machines_speed(way: str, tmp_path: Path) -> N
     # They are one after the other: nothing is earlier than its cause, and nothing waits for a clock.
     assert took_ms(0.1) >= 10 * work_ms * 0.99
     assert took_ms(20) <= work_ms / 20 + 0.1 * work_ms
+
+
+WAITS = "import time\nfor _ in range(10):\n    time.sleep(0.02)\n    sum(range(20000))"
+
+
+@pytest.mark.parametrize(("code", "follows"), [(WORK, True), (WAITS, False)], ids=["works", "waits"])
+def test_h35_4_the_share_that_follows_the_cores_is_told(code: str, follows: bool, tmp_path: Path) -> None:
+    file = tmp_path / "program.ampr"
+    record = [sys.executable, "-m", "ampsched", "record", "-o", file, "--", CHILD[0], "-S", "-E", "-c", code]
+    done = subprocess.run(record, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    share = follows_cores(load(file), file, Catalog.shipped())
+    assert share > 0.95 if follows else share < FOLLOWS_MIN
+    assert ("would shrink on faster cores" in done.stderr) == (load(file).cpu_ns >= 20e6), done.stderr

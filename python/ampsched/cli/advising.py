@@ -82,7 +82,8 @@ def advise(
 
     The recording is replayed on the machine under each policy: work and dependences, beside the system's own noise.
     First it is replayed on the cores that it was made on; if that takes more than 10 % longer or shorter than the
-    recording, there is no advice; nor if the program has failed, or has hardly worked.
+    recording, there is no advice; nor if the program has failed, has hardly worked, or mostly waits for other things
+    than work, such as clocks.
     """
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
@@ -145,15 +146,16 @@ def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
 def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     """The answer, in about ten lines."""
     from ampsched.recording.advice import BASELINE
+    from ampsched.recording.summary import follows_text
 
     told = [
         f"{advice.name} on {where}: {BASELINE} takes {advice.baseline_s.mean:.3g} s",
         "",
-        *map(_choice_line, advice.choices[:SHOWN]),
-        f"{_choice_line(advice.choices[-1])}  (worst)",
+        *(_choice_line(advice, choice) for choice in advice.choices[:SHOWN]),
+        f"{_choice_line(advice, advice.choices[-1])}  (worst of {len(advice.choices)})",
         "",
         f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
-        f"({advice.check.error:+.1%})",
+        f"({advice.check.error:+.1%}); {follows_text(advice.follows)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
     ]
     if advice.sharing is not None:
@@ -171,8 +173,11 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     return [*told, _how(advice, command)]
 
 
-def _choice_line(choice: Choice) -> str:
-    return f"  {choice.policy:<16} {choice.change.mean:+7.1%} ±{choice.change.half_width:.1%}"
+def _choice_line(advice: Advice, choice: Choice) -> str:
+    seconds = advice.baseline_s.mean * (1 + choice.change.mean)
+    return (
+        f"  {choice.policy:<16} {seconds:.3g} s  {choice.change.mean:+7.1%} ±{choice.change.half_width:.1%}"
+    )
 
 
 def _sensitivity(advice: Advice) -> str:

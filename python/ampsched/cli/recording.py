@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +27,8 @@ EXAMPLES = render.examples(
 COMMAND_LAST = {"allow_interspersed_args": False}
 """What follows the first word that is no option belongs to the command, as its options do."""
 _MAGIC = b"AMPREC"
+_QUICK_EVENTS = 200_000
+"""A recording with more is not replayed at once: whoever asks for advice waits anyway."""
 _HOW = "How"
 
 
@@ -159,8 +162,25 @@ def tell(recording: Recording, out: Path) -> None:
         _say(f"  the recorder made it about {info['slowdown']:.2f} times as long")
     if kinds := info.get("speedup_kinds"):
         _say(f"  {info['speedup']:.2f} times as fast on {kinds[0]} as on {kinds[1]}, by CPU time")
+    for line in disturbances(recording, info, out):
+        _say(f"  {line}")
     if end := summary.ending(info["exit_code"]):
         _say(f"  the program {end}")
     for sentence in info["unknown"]:
         _say(f"  not known: {sentence}")
     _say(f"next: ampsched advise {out}")
+
+
+def disturbances(recording: Recording, info: dict[str, Any], out: Path) -> Iterator[str]:
+    """What a recording is worth elsewhere: what disturbed it, and which share of its time follows the cores."""
+    from ampsched.catalog import Catalog
+    from ampsched.recording.advice import FOREIGN_MAX, WORK_MIN_NS, follows_cores
+    from ampsched.recording.summary import follows_text
+
+    if (info["foreign"] or 0.0) > FOREIGN_MAX:
+        yield f"other programs took {info['foreign']:.0%} of the CPUs' time: record it again on a quiet computer"
+    if recording.cpu_ns < WORK_MIN_NS:
+        yield "it has hardly worked: too little for advice"
+    elif recording.events <= _QUICK_EVENTS:
+        with contextlib.suppress(InputError):  # its cores are not known
+            yield follows_text(follows_cores(recording, out, Catalog.shipped()))

@@ -19,7 +19,7 @@ from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
 from ampsched.recording.machine import recorded_machine
 from ampsched.recording.replay import replayed
-from ampsched.recording.summary import coverage, ending
+from ampsched.recording.summary import coverage, ending, follows_text
 from ampsched.statistics import Estimate
 
 BASELINE = "linux"
@@ -54,6 +54,8 @@ MISS_MAX = 0.10
 """A replay whose turnaround on the recording's own cores differs by more is not a basis of advice."""
 WORK_MIN_NS = 20_000_000
 """CPU time, in ns; a program that has worked less is mostly its own start, which no policy changes."""
+FOLLOWS_MIN = 0.5
+"""Share of a program's time that must shrink on faster cores: what waits for clocks and devices no policy shortens."""
 SHARED_MIN = 0.2
 """Share of a program's work that must be in loops for advice on them."""
 SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
@@ -114,6 +116,7 @@ class Advice:
         name: The program.
         machine: What it would run on.
         check: How good the replay is.
+        follows: Share of the program's time that would shrink on faster cores, 0 to 1.
         choices: All policies but the baseline, the best first.
         baseline_s: Turnaround under the baseline.
         speedup: What is known of the program's speed-up, in words.
@@ -126,6 +129,7 @@ class Advice:
     name: str
     machine: str
     check: Check
+    follows: float
     choices: tuple[Choice, ...]
     baseline_s: Estimate
     speedup: str
@@ -166,6 +170,7 @@ class Advice:
             "machine": self.machine,
             "recorded_s": self.check.recorded_s,
             "replayed_s": self.check.replayed_s,
+            "follows": self.follows,
             "baseline": BASELINE,
             "baseline_s": self.baseline_s.mean,
             "is_worth_it": self.is_worth_it,
@@ -209,6 +214,29 @@ def check(
     workload = replayed(catalog, recording, path).workload
     recorded_s = info["wall_ns"] / 1e9 / (info["slowdown"] or 1.0)
     return Check(recorded_s, makespan_s(machine, workload, policy, seeds))
+
+
+def follows_cores(recording: Recording, path: Path, catalog: Catalog) -> float:
+    """Which share of a program's time would shrink on faster cores.
+
+    Its replay on the recording's own cores, without noise, is compared with that on cores twice as fast: 1 if it takes
+    half the time, 0 if it takes as long, because it waits for clocks, devices or what was not recorded.
+
+    Args:
+        recording: The recording.
+        path: Its file, for messages.
+        catalog: Has machines and profiles.
+
+    Raises:
+        InputError: Its cores are not known.
+    """
+    machine = recorded_machine(json.loads(recording.info), catalog, str(path))
+
+    def took_ns(speed: float) -> int:
+        workload = replayed(catalog, recording, path, speed=speed).workload
+        return api.simulate(machine, workload, BASELINE, core_order="as-is").makespan_ns
+
+    return min(1.0, max(0.0, 2 * (1 - took_ns(2.0) / max(took_ns(1.0), 1))))
 
 
 def makespan_s(machine: Machine, workload: api.WorkloadLike, policy: str, seeds: int) -> float:
@@ -278,8 +306,8 @@ def advise(
         progress: Called with the number of finished simulations of that step and of all.
 
     Raises:
-        InputError: Something does not exist or is wrong, the program has failed or worked less than `WORK_MIN_NS`, or
-            the replay misses the recording by more than `MISS_MAX`.
+        InputError: Something does not exist or is wrong, the program has failed or worked less than `WORK_MIN_NS`, the
+            replay misses the recording by more than `MISS_MAX`, or less than `FOLLOWS_MIN` of it follows the cores.
     """
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
@@ -290,6 +318,11 @@ def advise(
     checked = check(recording, path, catalog)
     if abs(checked.error) > MISS_MAX and not anyway:
         raise InputError(_refusal(path, recording, checked))
+    follows = follows_cores(recording, path, catalog)
+    if follows < FOLLOWS_MIN and not anyway:
+        raise InputError(
+            f"{path}: {follows_text(follows)}: too little for advice on cores (--anyway takes it as it is)"
+        )
     names = [BASELINE, *(name for name in policies if name != BASELINE)]
     info = json.loads(recording.info)
     speedup, known = _speedup(info, catalog, machine, speedup, usual_speedup)
@@ -310,6 +343,7 @@ def advise(
         name=info["name"],
         machine=rows[0].machine,
         check=checked,
+        follows=follows,
         choices=tuple(choices),
         baseline_s=_scaled(rows[0].makespan_ms),
         speedup=known,

@@ -48,6 +48,13 @@ def ending(exit_code: int | None) -> str | None:
         return f"has ended with exit code {exit_code}"
 
 
+def follows_text(share: float) -> str:
+    """Which share of a program's time would shrink on faster cores, 0 to 1, in words."""
+    rest = 1 - share
+    why = "; the rest waits for clocks, devices or what was not recorded" if rest >= 0.005 else ""
+    return f"{share:.0%} of its time would shrink on faster cores{why}"
+
+
 def rows(recording: Recording) -> list[Row]:
     """Threads by name and process, those with the most CPU time first."""
     sums: dict[tuple[str, int], list[int]] = {}

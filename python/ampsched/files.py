@@ -104,9 +104,17 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> "polars.DataFr
     Raises:
         InputError: If it cannot be read, is no Parquet file, lacks a column or takes too much memory.
     """
+    return parse_parquet(path, read_bytes(path), columns)
+
+
+def parse_parquet(path: Path, content: bytes, columns: list[str] | None = None) -> "polars.DataFrame":
+    """The same of the content of a file.
+
+    Raises:
+        InputError: If it is no Parquet file, lacks a column or takes too much memory.
+    """
     import polars
 
-    content = read_bytes(path)
     try:
         with _panics_told():
             table = polars.scan_parquet(io.BytesIO(content))

@@ -85,6 +85,15 @@ def test_h34_low_a_table_that_others_have_changed_is_named(
         ampsched.sweep("2B2S", files(tmp_path)[0], ["cfs", "linux"], folder=folder.path, jobs=1)
 
 
+def test_h34_01_nobody_is_told_to_delete_a_table_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    table = folder.path / "table.parquet"
+    table.unlink()
+    table.mkdir()  # which nobody can read as a file
+    with pytest.raises(InputError, match=r"table\.parquet: cannot be read: [^(]*$"):
+        ampsched.sweep("2B2S", files(tmp_path)[0], ["cfs", "linux"], folder=folder.path, jobs=1)
+
+
 def test_h34_13_a_sweep_whose_simulations_fail_says_so_in_the_end(
     ampsched_here: Ampsched, tmp_path: Path
 ) -> None:

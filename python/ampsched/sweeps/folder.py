@@ -19,7 +19,7 @@ from typing import TextIO
 import polars
 
 from ampsched._core import InputError
-from ampsched.files import parquet, read_parquet, read_text, writing
+from ampsched.files import parquet, parse_parquet, read_bytes, read_text, writing
 from ampsched.sweeps.digests import sha
 from ampsched.sweeps.work import Row
 
@@ -151,8 +151,9 @@ def _exists(path: Path) -> bool:
 
 def _read(file: Path, columns: list[str] | None = None) -> polars.DataFrame:
     """A table, or some of its columns, each of which is of its type."""
+    content = read_bytes(file)  # what cannot be read may be whole: nobody is told to delete it
     try:
-        table = read_parquet(file, columns)
+        table = parse_parquet(file, content, columns)
         for name in columns or _NEEDED:
             if name not in table.columns:
                 raise InputError(f'{file}: column "{name}" is missing')

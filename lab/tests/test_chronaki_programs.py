@@ -58,7 +58,7 @@ def test_a_part_of_a_machine_by_name(ampsched_here: Ampsched) -> None:
     for text, message in (
         ("exynos5422:bigg=1", 'there is no cluster "bigg" (did you mean "big"?)'),
         ("exynos5422:big=9", "9 cores of cluster big, which has 4"),
-        ("exynos5422:big=1@100", "its lowest frequency is 200 MHz"),
+        ("exynos5422:big=1@100", "at most at 100 MHz, but its frequencies are 200 to 2000 MHz"),
         ("exynos:big=1", "exynos"),
     ):
         ended = ampsched_here("simulate", "-m", text, "-w", "two-threads", "-p", "cfs")

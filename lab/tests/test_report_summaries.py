@@ -20,6 +20,7 @@ from ampsched_lab.shared.summary import opening
 
 sys.path[:0] = [str(ROOT / "tests/attack"), str(ROOT / "lab/calibration/prediction")]
 import opening as prediction  # noqa: E402
+import attack  # noqa: E402
 import records  # noqa: E402
 
 from ampsched_lab.campaign.store import Store  # noqa: E402
@@ -82,8 +83,8 @@ def of_storms() -> str:
 
 
 def of_attack() -> str:
-    parts = ("simulations", "parsers", "kills", "rounds", "tsan")
-    return records.answer([records.read(REPORTS / f"attack/{part}.json") for part in parts])
+    files = (REPORTS / f"attack/{part}.json" for part in attack.PARTS)
+    return records.answer([records.read(file) for file in files if file.exists()])
 
 
 def of_recordings() -> str:

@@ -19,8 +19,8 @@ from ampsched_lab.prediction import degradation
 from ampsched_lab.shared.summary import opening
 
 sys.path[:0] = [str(ROOT / "tests/attack"), str(ROOT / "lab/calibration/prediction")]
-import opening as prediction  # noqa: E402
 import attack  # noqa: E402
+import opening as prediction  # noqa: E402
 import records  # noqa: E402
 
 from ampsched_lab.campaign.store import Store  # noqa: E402

@@ -155,7 +155,8 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         f"{_choice_line(advice, advice.choices[-1])}  (worst of {len(advice.choices)})",
         "",
         f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
-        f"({advice.check.error:+.1%}); {follows_text(advice.follows)}",
+        f"({advice.check.error:+.1%})",
+        f"cores: {follows_text(advice.follows)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
     ]
     if advice.sharing is not None:

@@ -144,6 +144,7 @@ def _calls(
         recorded = replace(
             work,
             placed={**work.placed, **{parts / file.name: file for file in here.iterdir()}},
+            linked=[*work.linked, here / room.LIBRARY],
             variables={**work.variables, **preload.variables(parts)},
         )
         done = run(exact, recorded, out=left, limit_s=limit_s, echo=echo)

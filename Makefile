@@ -212,8 +212,8 @@ attack: $(BUILD)/simulator $(BUILD)/dev ## Random simulations, inputs, kills (an
 .PHONY: attack-part
 attack-part: tested # A small part of the attack, the same in every run (some minutes)
 	PYTHONPATH=$(TESTED) $(BIN)/python tests/attack/attack.py --seed 1 --jobs $(JOBS) \
-		--parts simulations,references,parsers,kills,rounds \
-		--simulations 8000 --references 1500 --inputs 200000 --kills 66 --rounds 30000
+		--parts simulations,references,parsers,kills,injections,rounds \
+		--simulations 8000 --references 1500 --inputs 200000 --kills 66 --injections 13 --rounds 30000
 
 .PHONY: check-fresh
 check-fresh: ## Follow the README on an empty Debian (root) [SUITES COMMANDS]
@@ -246,10 +246,10 @@ sweep: tested ## Each workload on each machine, all policies [EVERY=20]
 .PHONY: lock
 lock: $(BUILD)/venv ## Renew constraints.txt
 	$(PIP) install pip-tools
-	echo maturin >$(BUILD)/build.in
-	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade --strip-extras --all-extras --no-annotate \
-		--no-emit-find-links --no-emit-index-url --output-file constraints.txt \
-		pyproject.toml lab/pyproject.toml lab/benchmarks/requirements.in $(BUILD)/build.in
+	{ printf 'maturin\npip\n'; cat lab/benchmarks/requirements.in; \
+	  $(BIN)/python tools/requirements.py all; $(BIN)/python tools/requirements.py --of lab; } >$(BUILD)/lock.in
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+		--no-annotate --no-emit-find-links --no-emit-index-url --output-file constraints.txt $(BUILD)/lock.in
 
 .PHONY: clean
 clean: ## Remove everything that was built
@@ -267,7 +267,9 @@ $(BUILD)/tools: tools/check-tools.sh
 $(BUILD)/venv: $(BUILD)/tools constraints.txt
 	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link: what it leads to would be emptied; remove it" >&2; exit 1; }
 	@$(PROGRESS) "Setting up Python in $(VENV)" $(PYTHON) -m venv --clear $(VENV)
-	@$(PROGRESS) "Installing what builds the package" $(PIP) install --constraint constraints.txt maturin
+	@sed -n '/^pip==/,/[^\\]$$/p' constraints.txt >$(BUILD)/pip.in
+	@$(PROGRESS) "Installing what builds the package" sh -ec \
+		'$(PIP) install --requirement $(BUILD)/pip.in && $(PIP) install --constraint constraints.txt maturin'
 	@touch $@
 
 # $(call libraries,extra ...) installs what the package and optional groups of it need, without the package.
@@ -285,7 +287,9 @@ $(BUILD)/simulator: $(BUILD)/venv $(SOURCES)
 	@rm -rf $(BUILD)/wheel
 	@$(PROGRESS) "Compiling the simulator" \
 		$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel
-	@$(PROGRESS) "Installing what the package needs" $(PIP) install --constraint constraints.txt $(BUILD)/wheel/*.whl
+	@$(BIN)/python tools/requirements.py >$(BUILD)/wheel/requirements.in
+	@$(PROGRESS) "Installing what the package needs" \
+		$(PIP) install --constraint constraints.txt --requirement $(BUILD)/wheel/requirements.in
 	@$(PROGRESS) "Installing the package" $(PIP) install --force-reinstall --no-deps $(BUILD)/wheel/*.whl
 	@touch $@
 
@@ -301,15 +305,12 @@ $(BUILD)/package: $(BUILD)/simulator
 	fi
 	@touch $@
 
-# $(call install,extra) adds an optional group of dependencies of the built package.
-install = $(PIP) install --constraint constraints.txt "$$(ls $(BUILD)/wheel/*.whl)[$(1)]" && touch $@
-
 # What tests and checks of the sources need beside the package.
 $(BUILD)/dev: $(BUILD)/libraries
 	@$(call libraries,test cluster optimise lint calibrate train)
 
 $(BUILD)/docs: $(BUILD)/package
-	@$(call install,docs)
+	@$(call libraries,docs)
 
 $(BUILD)/wheel-tools: $(BUILD)/venv pyproject.toml
 	@$(call libraries,wheels)

@@ -53,11 +53,18 @@ def test_fresh_every_pinned_package_runs_on_the_oldest_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (oldest,) = re.findall(r">=(3\.\d+)", project["requires-python"])
     lines = (ROOT / "constraints.txt").read_text().splitlines()
-    pinned = {tuple(line.split("==")) for line in lines if "==" in line}
+    pinned = {tuple(line.removesuffix(" \\").split("==")) for line in lines if "==" in line}
     here = {(re.sub(r"[-_.]+", "-", each.name).lower(), each.version): each for each in distributions()}
     needs = {pair: here[pair].metadata.get("Requires-Python", "") for pair in pinned & here.keys()}
     assert len(needs) > 50
     assert {pair: need for pair, need in needs.items() if f"{oldest}.0" not in SpecifierSet(need)} == {}
+
+
+def test_h34_every_pinned_package_has_hashes() -> None:
+    blocks = re.split(r"\n(?=[a-z])", (ROOT / "constraints.txt").read_text())[1:]
+    assert len(blocks) > 50
+    for block in blocks:
+        assert re.match(r"[\w.-]+==[\w.]+( \\\n    --hash=sha256:[0-9a-f]{64})+\s*(#.*\s*)?$", block), block
 
 
 @pytest.mark.parametrize("kind", ["linear", "trees"])

@@ -10,6 +10,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 from ampsched import Catalog
 from ampsched.vm import exact
+from ampsched.vm.exact import trace
 
 MACHINE = "hikey960"
 """Two clusters of four, five frequencies each, with known powers."""
@@ -20,11 +21,11 @@ MIPS = 5000
 LIMIT_S = 3000
 
 
-def run(cwd: Path, script: str, governor: str, trace: Path | None = None, **changes: Any) -> exact.Done:
+def run(cwd: Path, script: str, governor: str, file: Path | None = None, **changes: Any) -> exact.Done:
     guest = exact.Exact(
         Catalog.shipped().machine(MACHINE), architecture="aarch64", governor=governor, **changes
     )
-    done = exact.run(guest, exact.Work(["sh", "-euc", script], cwd=cwd), trace=trace, limit_s=LIMIT_S)
+    done = exact.run(guest, exact.Work(["sh", "-euc", script], cwd=cwd), trace=file, limit_s=LIMIT_S)
     assert done.code == 0, (done.output, done.console)
     return done
 
@@ -86,8 +87,8 @@ cat policy*/scaling_cur_freq
 
 
 def test_schedutil_follows_load_and_energy_is_known(tmp_path: Path) -> None:
-    trace = tmp_path / "load.pftrace"
-    done = run(tmp_path, LOAD, "schedutil", trace)
+    file = tmp_path / "load.pftrace"
+    done = run(tmp_path, LOAD, "schedutil", file)
     eas, domains, *khz = done.output.splitlines()
     assert eas.endswith("starting EAS")
     assert re.search(r"pd4:\{ cpus=4-7 nr_pstate=5 \} pd0:\{ cpus=0-3 nr_pstate=5 \}", domains)
@@ -97,17 +98,62 @@ def test_schedutil_follows_load_and_energy_is_known(tmp_path: Path) -> None:
     assert busy[1] == highest
     assert idle[1] < highest
     assert idle_again[1] < highest
-    check_trace(trace, highest // 1000)
+    check_trace(file, highest // 1000)
+
+
+# A thread that works for 23 of 25 ms, and then for 1 of 16 on a big core. A wait of `read` creates no process.
+BURST = """
+mkfifo /run/never
+exec 3<>/run/never
+echo N >/sys/module/damon_stat/parameters/enabled
+cat >/run/burst <<'END'
+printf burst >/proc/self/comm
+periods() {
+    n=0
+    while [ $n -lt $1 ]; do
+        i=0; while [ $i -lt $2 ]; do i=$((i+1)); done
+        read -t $3 -u 3 x
+        n=$((n+1))
+    done
+}
+periods ROUNDS 1350 0.002
+periods 40 78 0.015
+END
+sh /run/burst || true
+"""
+AGAIN_MS = 512 + 5 * 16
+"""A timer of the kernel's own on an idle core (`kcompactd`), and the time in which the thread's utilisation falls."""
+
+
+@pytest.mark.parametrize("rounds", [30, 44])
+def test_h34_11_energy_counts_again_soon_after_a_burst(rounds: int, tmp_path: Path) -> None:
+    """What `linux` does in a simulation (crates/policy/src/fair/nohz.rs); with DAMON's thread it is sooner."""
+    file = tmp_path / "burst.trace"
+    run(tmp_path, BURST.replace("ROUNDS", str(rounds)), "schedutil", file)
+    with file.open(errors="replace") as lines:
+        switches = [event for event in trace.events(lines) if event.kind == trace.SWITCH]
+    began = {int(each.values["to_tid"]): each for each in switches if each.values["to"] == "burst"}
+    (tid,) = began
+    turns, since_ns = [], None
+    for event in switches:
+        if int(event.values["from_tid"]) == tid and since_ns is not None:
+            turns.append((since_ns / 1e6, event.at_ns / 1e6, event.core))
+        since_ns = event.at_ns if int(event.values["to_tid"]) == tid else since_ns
+    burst_end_ms = max(end for begin, end, _ in turns if end - begin > 10)
+    on_big_ms = max(end for _, end, core in turns if core >= 4)
+    print(rounds, burst_end_ms, on_big_ms, turns[-1])
+    assert burst_end_ms < on_big_ms < burst_end_ms + AGAIN_MS
+    assert turns[-1][2] < 4
 
 
 def check_trace(path: Path, highest_mhz: int) -> None:
     """The loop is on its core for most of the time, and the kernel says its cluster's highest frequency."""
-    trace = Trace()
-    trace.ParseFromString(path.read_bytes())
+    told = Trace()
+    told.ParseFromString(path.read_bytes())
     events = sorted(
         (
             event
-            for packet in trace.packet
+            for packet in told.packet
             if packet.ftrace_events.cpu == 4
             for event in packet.ftrace_events.event
         ),

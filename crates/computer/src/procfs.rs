@@ -10,6 +10,7 @@ use ampsched_model::Ns;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::root::trimmed;
 use crate::{Root, parse_cpus};
 
 /// A thread that cannot be mistaken for a later one with the same number. A process is meant by its first thread.
@@ -81,10 +82,16 @@ impl ThreadStat {
     }
 }
 
-/// What tells this start of the computer from all others, since which threads are numbered and times counted; none if
-/// the kernel does not say.
-pub fn boot_id(root: &Root) -> Option<String> {
-    root.text("/proc/sys/kernel/random/boot_id")
+/// What tells this start of the computer from all others, since which threads are numbered and times counted.
+///
+/// # Errors
+///
+/// The kernel does not say.
+pub fn boot_id(root: &Root) -> io::Result<String> {
+    let name = "/proc/sys/kernel/random/boot_id";
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", root.name(name)));
+    root.bytes(name).map(|bytes| trimmed(&bytes)).map_err(named)
 }
 
 /// `/proc`.
@@ -266,6 +273,13 @@ mod tests {
     fn named(name: &[u8]) -> Vec<u8> {
         let (head, rest) = LINE.split_at(LINE.find("a b) c").unwrap());
         [head.as_bytes(), name, &rest.as_bytes()["a b) c".len()..]].concat()
+    }
+
+    #[test]
+    fn h34_01_a_start_that_the_kernel_does_not_tell_is_an_error() {
+        let error = boot_id(&Root::new("/nonexistent")).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/proc/sys/kernel/random/boot_id"), "{error}");
+        assert_eq!(boot_id(&Root::default()).unwrap().len(), 36);
     }
 
     #[test]

@@ -106,6 +106,6 @@ impl Root {
     }
 }
 
-fn trimmed(bytes: &[u8]) -> String {
+pub(crate) fn trimmed(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }

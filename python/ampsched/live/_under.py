@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +19,8 @@ STATE = Path("/sys/kernel/sched_ext/state")
 LOAD_S = 120.0
 """Longest time until the kernel has taken the scheduler: checking its program takes minutes where CPUs are emulated."""
 END_S = 30.0
+WORDS_S = 2.0
+"""Longest wait for why a scheduler left: the kernel is rid of it before its process has noticed and says so."""
 LOOK_S = 0.05
 
 
@@ -40,6 +42,8 @@ def loaded(scheduler: list[str]) -> Iterator[None]:
             _wait(process, log, "enabled", LOAD_S)
             yield
             if process.poll() is not None or _state() != "enabled":
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(WORDS_S)
                 raise RuntimeError(f"{scheduler[0]}: ended while the programs ran{_last_words(log)}")
         finally:
             _stop(process)

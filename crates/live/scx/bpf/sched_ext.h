@@ -28,6 +28,7 @@ struct task_struct {
     unsigned int flags;
     int static_prio;
     int exit_state;
+    u32 on_cpu; /* unsigned, as the loader can then follow kernels in which it is shorter (7.3) */
     const struct cpumask *cpus_ptr;
     u64 self_exec_id;
     struct sched_ext_entity scx;

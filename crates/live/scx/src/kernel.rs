@@ -329,6 +329,8 @@ impl Kernel {
         let mut shared = Shared::load(open, initial)?;
         // SAFETY: mapped as long as `shared` is there, which is dropped later.
         let recording = recording.map(|begun| unsafe { Writer::start(shared.state, begun) });
+        let recording =
+            recording.transpose().map_err(|error| failed("nobody can record", error))?;
         let mut links = Vec::new();
         if blames {
             for program in

@@ -193,7 +193,11 @@ impl Writer {
     /// # Safety
     ///
     /// The table is mapped, and the records behind it, until this is dropped.
-    pub unsafe fn start(state: NonNull<Sched>, begun: Begun) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// No thread can be had.
+    pub unsafe fn start(state: NonNull<Sched>, begun: Begun) -> std::io::Result<Self> {
         let Begun { path, mut file } = begun;
         // SAFETY: as above.
         let records = unsafe {
@@ -203,7 +207,7 @@ impl Writer {
         let mut source = Source { state, records, done: 0, seen: 0 };
         let ends = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&ends);
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             let mut written = Ok(());
             while written.is_ok() && !told.load(Ordering::SeqCst) {
                 std::thread::sleep(PERIOD);
@@ -216,8 +220,8 @@ impl Writer {
                 Ok(false) => tell("scx", format_args!("{name}: cut off, as there was no room")),
                 Err(error) => tell("scx", format_args!("{name}: {error}")),
             }
-        });
-        Self { ends, thread: Some(thread) }
+        })?;
+        Ok(Self { ends, thread: Some(thread) })
     }
 }
 

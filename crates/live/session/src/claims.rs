@@ -112,7 +112,7 @@ impl Claims {
 
     fn join_in(folder: &Path, own: ThreadKey, journal: &Path) -> io::Result<Self> {
         let registration = Registration {
-            place: Place::here(),
+            place: Place::here()?,
             mount_namespace: mount_namespace(),
             pid: own.tid,
             journal: std::path::absolute(journal)?,
@@ -163,7 +163,7 @@ impl Claims {
             set_lock(self.file.as_file(), libc::F_WRLCK, pid.into(), 1)?;
         }
         meanwhile();
-        let others = self.others(&users_of(proc, &new)?);
+        let others = self.others(&users_of(proc, &new)?)?;
         for pid in new {
             match (self.holder(proc, &others, pid)?, unless_gone(proc.process(pid))?) {
                 (None, Some(stat)) => drop(self.taken.insert(pid, stat.key)),
@@ -180,7 +180,7 @@ impl Claims {
     pub fn take_everything(&mut self, proc: &Proc) -> io::Result<Option<(i32, Taken)>> {
         set_lock(self.file.as_file(), libc::F_WRLCK, 1, CLOCKS - 1)?;
         let pids = proc.processes()?;
-        let others = self.others(&users_of(proc, &pids)?);
+        let others = self.others(&users_of(proc, &pids)?)?;
         for pid in pids {
             if let Some(holder) = self.holder(proc, &others, pid)? {
                 return Ok(Some((pid, holder)));
@@ -192,7 +192,7 @@ impl Claims {
     /// Takes the clocks of all clusters, or says who has them.
     pub fn take_clocks(&mut self) -> io::Result<Option<Taken>> {
         set_lock(self.file.as_file(), libc::F_WRLCK, CLOCKS, 1)?;
-        for other in self.others(&trusted()) {
+        for other in self.others(&trusted())? {
             if other.has(CLOCKS)? {
                 return Ok(Some(other.taken()));
             }
@@ -204,7 +204,7 @@ impl Claims {
     /// started.
     pub fn scheduled_by(&self, proc: &Proc) -> io::Result<Option<Taken>> {
         let pids = [self.own, proc.process(self.own)?.parent];
-        let others = self.others(&users_of(proc, &pids)?);
+        let others = self.others(&users_of(proc, &pids)?)?;
         for pid in pids {
             if let Some(holder) = self.holder(proc, &others, pid)? {
                 return Ok(Some(holder));
@@ -268,14 +268,14 @@ impl Claims {
     }
 
     /// The sessions of some users that are there.
-    fn others(&self, users: &BTreeSet<u32>) -> Vec<Other> {
-        let here = Place::here();
+    fn others(&self, users: &BTreeSet<u32>) -> io::Result<Vec<Other>> {
+        let here = Place::here()?;
         let is_alive = |other: &Other| {
             let registration = other.registration.as_ref();
             registration.is_some_and(|session| session.place.from(&here) == Relation::Here)
                 && other.has(ALIVE).unwrap_or(true)
         };
-        self.files(users).into_iter().filter(is_alive).collect()
+        Ok(self.files(users).into_iter().filter(is_alive).collect())
     }
 
     /// The files of other sessions of some users, also of those that are gone.
@@ -325,7 +325,8 @@ enum Left {
 impl Registration {
     fn left(self) -> Left {
         let name = self.journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        match self.place.from(&Place::here()) {
+        let Ok(here) = Place::here() else { return Left::Unknown };
+        match self.place.from(&here) {
             Relation::Past => Left::Nothing,
             Relation::Elsewhere(_) => Left::Unknown,
             // It is somebody's forgery.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ampsched_model::InputError;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, open, openat, renameat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, open, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -48,7 +48,8 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match open(&path, flags, Mode::empty()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT) => return Ok(None),
+            // A single failure does not say so: what is not seen is not put back.
+            Err(Errno::NOENT) if is_nothing(&path) => return Ok(None),
             // Linux says of a link that is to be a folder that it is none.
             Err(Errno::NOTDIR | Errno::LOOP) if path.is_symlink() => {
                 return Err(wrong(&path, "it is a link", "give the folder itself with --run-dir"));
@@ -140,6 +141,11 @@ impl Folder {
         denied(&self.path, error)
     }
 
+    /// Whether there may be something of that name, if only a link.
+    fn has(&self, name: &str) -> bool {
+        !matches!(statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+    }
+
     fn open_file(&self, name: &str, flags: OFlags, owner: Owner) -> io::Result<File> {
         // A pipe in its place must not make anybody wait.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -147,6 +153,8 @@ impl Folder {
         let fd = fd.map_err(|error| match error {
             Errno::LOOP => io::Error::other("it is a link"),
             Errno::ISDIR => io::Error::other("it is no regular file"),
+            // A single failure does not say that it is gone: what is not seen is not put back.
+            Errno::NOENT if self.has(name) => io::Error::other("it is there, but is not found"),
             error => error.into(),
         })?;
         let stat = fstat(&fd)?;
@@ -156,6 +164,11 @@ impl Folder {
         check(&stat, owner).map_err(|error| io::Error::other(format!("it {}", error.what)))?;
         Ok(fd.into())
     }
+}
+
+/// Whether there is nothing of that name, not even a link.
+fn is_nothing(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Why a folder or a file is not believed.

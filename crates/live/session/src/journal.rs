@@ -180,7 +180,7 @@ impl<T: Serialize> Journal<T> {
         flock(&*held.file.borrow(), FlockOperation::NonBlockingLockExclusive)?;
         let mut journal =
             Self { held: Rc::new(held), end: 0, reserved: 0, mattered: 0, entries: PhantomData };
-        journal.append(&record(&Place::here())?)?;
+        journal.append(&record(&Place::here()?)?)?;
         for entry in entries {
             journal.write(entry)?;
         }
@@ -275,8 +275,8 @@ impl Held {
         let mut bytes = Vec::new();
         let mut file = &*self.file.borrow();
         let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-        read.map_err(|error| self.place.wrong(&error))?;
-        Ok(contents(&bytes, &Place::here()))
+        let here = read.and_then(|_| Place::here()).map_err(|error| self.place.wrong(&error))?;
+        Ok(contents(&bytes, &here))
     }
 
     /// Removes it, if nobody else has: all that it names has been put back.

@@ -1,8 +1,8 @@
 //! Where numbers of processes and names of cgroups mean what a session meant by them: at one start of the computer, and
 //! within namespaces (namespaces(7)), as containers have their own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ampsched_computer::{Root, boot_id};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Where a session runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// What tells this start of the computer from others; none if the kernel does not say.
+    /// What tells this start of the computer from others; none in a journal of an earlier version that was not told.
     boot: Option<String>,
     /// None if `/proc` does not say, or is that of another one.
     #[serde(default)]
@@ -32,18 +32,23 @@ pub enum Relation {
 
 impl Place {
     /// Where this process runs.
-    pub fn here() -> Self {
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not say which start of the computer this is: what a session then wrote down could be put back
+    /// nowhere.
+    pub fn here() -> io::Result<Self> {
         Self::seen_in(Path::new("/proc"), std::process::id())
     }
 
-    fn seen_in(proc: &Path, own: u32) -> Self {
+    fn seen_in(proc: &Path, own: u32) -> io::Result<Self> {
         let link = |name: &str| fs::read_link(proc.join(name)).ok();
         let is_own = link("self").is_some_and(|to| to == Path::new(&own.to_string()));
-        Self {
-            boot: boot_id(&Root::default()),
+        Ok(Self {
+            boot: Some(boot_id(&Root::default())?),
             pid_namespace: link("self/ns/pid").filter(|_| is_own),
             cgroup_namespace: link("self/ns/cgroup"),
-        }
+        })
     }
 
     /// What it is for whoever is here.
@@ -103,12 +108,13 @@ mod tests {
     #[test]
     fn h34_01_a_proc_of_other_processes_is_not_ours() {
         let own = std::process::id();
-        assert!(Place::here().pid_namespace.is_some());
-        assert_eq!(Place::here().from(&Place::here()), Relation::Here);
+        let seen = Place::here().unwrap();
+        assert!(seen.pid_namespace.is_some());
+        assert_eq!(seen.from(&seen), Relation::Here);
         for (proc, own) in [("/nonexistent", own), ("/proc", own + 1)] {
-            let here = Place::seen_in(Path::new(proc), own);
+            let here = Place::seen_in(Path::new(proc), own).unwrap();
             assert_eq!(here.pid_namespace, None);
-            assert!(matches!(Place::here().from(&here), Relation::Elsewhere(_)));
+            assert!(matches!(seen.from(&here), Relation::Elsewhere(_)));
         }
     }
 }

@@ -64,7 +64,10 @@ impl Source for Perf {
             Ok(own.read(&mut group, &mut counts)?.running_ns > 0)
         };
         // A thread of its own, whose affinity is nobody's business.
-        std::thread::scope(|scope| scope.spawn(trial).join().expect("a trial does not panic"))
+        std::thread::scope(|scope| {
+            let trial = std::thread::Builder::new().spawn_scoped(scope, trial)?;
+            trial.join().expect("a trial does not panic")
+        })
     }
 
     fn files_max(&self) -> usize {

@@ -6,21 +6,29 @@
 enum sent { SENT_NONE, SENT_FROM_ELSEWHERE, SENT_AT_HOME };
 
 /* Sends a thread that has begun on a core there, by a queue; one that is on that CPU's run queue already has arrived by
- * that. */
-static __always_inline enum sent send_to(u32 pid, s32 cpu, u64 queue)
+ * that. If the CPU does not look there itself, the thread is put on its run queue. The kernel ends a scheduler that
+ * does so with one that cannot migrate, as while another CPU still switches away from it and executes one of these
+ * programs on its behalf: such a one goes by the queue, and goes on where it is if nobody takes it (find_stranded). */
+static __always_inline enum sent send_to(u32 pid, s32 cpu, bool is_pushed)
 {
     struct task_struct *p = bpf_task_from_pid(pid);
     if (!p)
         return SENT_NONE;
-    bool is_home = scx_bpf_task_cpu(p) == cpu;
-    scx_bpf_dsq_insert(p, is_home ? SCX_DSQ_LOCAL_ON | cpu : queue, SCX_SLICE_INF, 0);
+    bool is_home = scx_bpf_task_cpu(p) == cpu, can_migrate = !p->on_cpu;
+    u64 queue = is_home || (is_pushed && can_migrate) ? SCX_DSQ_LOCAL_ON | cpu : OURS | cpu;
+    scx_bpf_dsq_insert(p, queue, SCX_SLICE_INF, 0);
     bpf_task_release(p);
     return is_home ? SENT_AT_HOME : SENT_FROM_ELSEWHERE;
 }
 
 static __always_inline enum sent send(u32 pid, s32 cpu)
 {
-    return send_to(pid, cpu, OURS | cpu);
+    return send_to(pid, cpu, false);
+}
+
+static __always_inline enum sent send_to_stranded(u32 pid, s32 cpu)
+{
+    return send_to(pid, cpu, true);
 }
 
 /* Takes what was sent to this CPU. It may be that it cannot migrate at this very moment, because the CPU that it leaves
@@ -71,7 +79,7 @@ static __always_inline void help_stranded(sched_t *s, call_t *c)
     release_all(OTHERS | cpu);
     u32 thread = pick_for(s, c, core);
     kick_cores(s, c);
-    if (thread != NONE && send_to(thread_of(s, thread)->pid, cpu, SCX_DSQ_LOCAL_ON | cpu) == SENT_NONE) {
+    if (thread != NONE && send_to_stranded(thread_of(s, thread)->pid, cpu) == SENT_NONE) {
         abort_start(s, c, core, thread);
         kick_collected(s, c);
     }

@@ -57,7 +57,7 @@ fn h34_03_of_anybody_else_few_files_are_read_and_of_one_s_own_all() {
 #[test]
 fn h34_what_is_no_session_s_file_leaves_nothing() {
     let here = |journal: &str| Registration {
-        place: Place::here(),
+        place: Place::here().unwrap(),
         mount_namespace: mount_namespace(),
         pid: 7,
         journal: journal.into(),

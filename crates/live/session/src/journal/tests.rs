@@ -77,7 +77,7 @@ fn h01_whichever_byte_is_changed_all_other_records_are_read() {
 fn m07_a_journal_of_another_start_of_the_computer_is_past() {
     let (_folder, place) = written(&["a"]);
     let bytes = fs::read(place.path()).unwrap();
-    assert_eq!(contents::<String>(&bytes, &Place::here()).relation, Relation::Here);
+    assert_eq!(contents::<String>(&bytes, &Place::here().unwrap()).relation, Relation::Here);
     let other = serde_json::from_str(r#"{"boot":"another"}"#).unwrap();
     let other = contents::<String>(&bytes, &other);
     assert_eq!((other.relation, other.entries.len()), (Relation::Past, 1));
@@ -87,7 +87,7 @@ fn m07_a_journal_of_another_start_of_the_computer_is_past() {
 fn h34_01_a_journal_of_another_namespace_is_not_past() {
     let (_folder, place) = written(&["a"]);
     let bytes = fs::read(place.path()).unwrap();
-    let here = serde_json::to_value(Place::here()).unwrap();
+    let here = serde_json::to_value(Place::here().unwrap()).unwrap();
     for field in ["boot", "pid_namespace", "cgroup_namespace"] {
         let mut other = here.clone();
         other[field] = serde_json::Value::Null;

@@ -20,7 +20,8 @@ Ran = subprocess.CompletedProcess[bytes]
 ENDED_S = 120.0
 RAN = "ran"
 PANIC = re.compile(r"panicked at (?!\S*polars)")
-"""Somebody's panic: those of polars, which say so themselves, have to become an error of ours."""
+TOLD = "error: polars cannot work here"
+"""Panics of polars and of its libraries, which say so themselves, have to become this error of ours."""
 PROGRAM = ("sh", "-c", f"echo once >>{RAN}; echo out; echo problem >&2; exit 3")
 """Says that it has run, and has its own streams and exit code."""
 CODE = 3
@@ -53,7 +54,8 @@ class Files:
         """See `Scene`: a command that is refused tells what Python itself does first."""
         found = []
         for command, code in self.commands():
-            ran = self.run(self.traced(injection.everything(), command))
+            self.empty()
+            ran = self.run([*injection.traced(self.told, all_processes=False), *command])
             if ran.returncode != code:
                 raise RuntimeError(f"without a fault it ends with {ran.returncode}: {ran.stderr[-300:]!r}")
             found.append(injection.counted(self.told))
@@ -67,13 +69,14 @@ class Files:
     def play(self, plan: Plan, dice: random.Random) -> str | None:
         """See `Scene`."""
         command, _ = self.commands()[1]
-        ran = self.run(self.traced(plan.options(), command))
+        self.empty()
+        ran = self.run([*plan.before(self.told, all_processes=False), *command])
         said = ran.stderr.decode(errors="replace")
-        if "Traceback" in said or PANIC.search(said):
+        if "Traceback" in said or (PANIC.search(said) and TOLD not in said):
             return f"it says {said[-600:]!r}"
         if ran.returncode < 0 or ran.returncode not in self.codes():
             return f"it ends with {ran.returncode}: {said[-300:]!r}"
-        return self.judged(ran, said)
+        return self.judged(ran, "error: nothing can be said" if plan.silences(self.told) else said)
 
     def codes(self) -> set[int]:
         """How the command may end."""
@@ -83,12 +86,11 @@ class Files:
         """What is wrong in the folder afterwards."""
         raise NotImplementedError
 
-    def traced(self, options: list[str], command: Sequence[str]) -> list[str]:
-        """In an empty folder."""
+    def empty(self) -> None:
+        """Empties the folder."""
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir()
         self.told.unlink(missing_ok=True)
-        return [*injection.traced(options, self.told, all_processes=False), *command]
 
     def run(self, command: Sequence[str]) -> Ran:
         """Runs a command there."""

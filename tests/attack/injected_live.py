@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import injection
@@ -15,16 +16,17 @@ VICTIM = """
 import threading, time
 def work():
     while True:
-        end = time.thread_time() + 0.0005
+        end = time.thread_time() + 0.0001
         while time.thread_time() < end: pass
-        time.sleep(0.03)
+        time.sleep(0.1)
 for _ in range(3): threading.Thread(target=work, daemon=True).start()
 print("ready", flush=True)
 while True:
     threading.Thread(target=time.sleep, args=(0.05,), daemon=True).start()
-    time.sleep(0.15)
+    time.sleep(0.3)
 """
-"""Threads that stay, and some that come and go; they take little, as many scenes are played side by side."""
+"""Threads that stay, and some that come and go. They take little, as many scenes are played side by side, and reading
+the time of a thread is a system call."""
 
 GRACE_S = 0.2
 """How long a policy has to touch somebody."""
@@ -44,7 +46,8 @@ class Live:
         """See `Scene`: each policy once."""
         most: dict[str, int] = {}
         for policy in POLICIES:
-            wrong = self.scene(policy, self.wrapper(injection.everything()), GRACE_S)
+            self.told.unlink(missing_ok=True)
+            wrong = self.scene(policy, injection.traced(self.told, all_processes=True), GRACE_S)
             if wrong:
                 raise RuntimeError(f"without a fault: {wrong}")
             for call, number in injection.counted(self.told).items():
@@ -53,12 +56,9 @@ class Live:
 
     def play(self, plan: Plan, dice: random.Random) -> str | None:
         """See `Scene`."""
-        return self.scene(dice.choice(POLICIES), self.wrapper(plan.options()), dice.uniform(0, GRACE_S))
-
-    def wrapper(self, options: list[str]) -> tuple[str, ...]:
-        """What traces."""
         self.told.unlink(missing_ok=True)
-        return tuple(injection.traced(options, self.told, all_processes=True))
+        wrapper = plan.before(self.told, all_processes=True)
+        return self.scene(dice.choice(POLICIES), wrapper, dice.uniform(0, GRACE_S))
 
     def injected(self) -> bool:
         """See `Scene`."""
@@ -68,7 +68,7 @@ class Live:
         """See `Scene`."""
         self.trial.clean_up()
 
-    def scene(self, policy: str, wrapper: tuple[str, ...], grace_s: float) -> str | None:
+    def scene(self, policy: str, wrapper: Sequence[str], grace_s: float) -> str | None:
         """Plays it in an empty folder; what was wrong in the end."""
         trial = self.trial
         trial.output.write_bytes(b"")
@@ -84,11 +84,11 @@ class Live:
             for entry in os.scandir(trial.folder):
                 shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else Path(entry).unlink()
 
-    def act(self, policy: str, wrapper: tuple[str, ...], grace_s: float) -> int | str | None:
+    def act(self, policy: str, wrapper: Sequence[str], grace_s: float) -> int | str | None:
         """What happens; the exit code of who answers for it, or what was wrong at once."""
         raise NotImplementedError
 
-    def started(self, policy: str, wrapper: tuple[str, ...], grace_s: float) -> Process:
+    def started(self, policy: str, wrapper: Sequence[str], grace_s: float) -> Process:
         """A session that has begun, or has ended."""
         trial = self.trial
         session = trial.begin(policy, wrapper)
@@ -127,7 +127,7 @@ class Live:
 class Session(Live):
     """Somebody ends a session in an orderly way."""
 
-    def act(self, policy: str, wrapper: tuple[str, ...], grace_s: float) -> int | str | None:
+    def act(self, policy: str, wrapper: Sequence[str], grace_s: float) -> int | str | None:
         """See `Live`."""
         session = self.started(policy, wrapper, grace_s)
         guardian = guardian_of(session)
@@ -138,7 +138,7 @@ class Session(Live):
 class Guardian(Live):
     """A session is killed, so that its guardian puts back."""
 
-    def act(self, policy: str, wrapper: tuple[str, ...], grace_s: float) -> int | str | None:
+    def act(self, policy: str, wrapper: Sequence[str], grace_s: float) -> int | str | None:
         """See `Live`."""
         session = self.started(policy, wrapper, grace_s)
         guardian, ended = guardian_of(session), session.poll()
@@ -150,10 +150,12 @@ class Guardian(Live):
 class Restore(Live):
     """Session and guardian are killed, so that a user restores."""
 
-    def act(self, policy: str, wrapper: tuple[str, ...], grace_s: float) -> int | str | None:
+    def act(self, policy: str, wrapper: Sequence[str], grace_s: float) -> int | str | None:
         """See `Live`."""
         trial = self.trial
         session = self.started(policy, (), grace_s)
+        # A session that still runs starts another guardian.
+        kill(session.pid, signal.SIGSTOP)
         for pid in (guardian_of(session), session.pid):
             kill(pid)
         if wrong := trial.end(session):

@@ -1,12 +1,17 @@
-"""Faults at single system calls: which call of which process fails, when, and with what error (strace injects them)."""
+"""Faults at single system calls: which call of which process fails, when, and with what error (inject.c)."""
 
 import collections
+import errno
+import functools
 import random
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import workers
 
 FILE = ("ENOENT", "EACCES", "EPERM", "EIO", "ENOMEM", "EMFILE", "ENFILE", "ELOOP", "ENOSPC", "EROFS", "EINTR")
 OPEN_FILE = ("EIO", "ENOMEM", "EINTR", "ESTALE")
@@ -51,8 +56,14 @@ So are lies: that a thread does not exist which does, or a file is not open whic
 LASTING_SHARE = 0.3
 """How often a call fails from then on, and not once."""
 
+SAYING = ("write", "writev")
+"""Calls by which one says what is wrong."""
+
 CALL = re.compile(rb"^(\d* *)(\w+)\(", re.MULTILINE)
 INJECTED = b"(INJECTED)"
+FAILED = re.compile(rb"\(INJECTED\) (\d+)")
+OUTPUTS = {b"1", b"2"}
+"""Descriptors of the output and of errors."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +78,18 @@ class Plan:
     def __str__(self) -> str:
         return f"{self.call},{self.number},{self.error},{'lasting' if self.lasting else 'once'}"
 
-    def options(self) -> list[str]:
-        """What strace is told."""
-        when = f"{self.number}{'+' if self.lasting else ''}"
-        return ["-e", f"trace={self.call}", "-e", f"inject={self.call}:error={self.error}:when={when}"]
+    def silences(self, told: Path) -> bool:
+        """Whether nothing could be said any more: at all, or because nobody reads the output (files are named)."""
+        if self.call not in SAYING or self.lasting:
+            return self.call in SAYING
+        failed = FAILED.findall(told.read_bytes()) if told.exists() else []
+        return self.error == "EPIPE" and not OUTPUTS.isdisjoint(failed)
+
+    def before(self, told: Path, all_processes: bool) -> list[str]:
+        """The command that lets calls of the first thread of the command behind it fail, or of all that it starts."""
+        call, number, error, how = str(self).split(",")
+        whose = "each" if all_processes else "first"
+        return [str(injector()), call, number, str(getattr(errno, error)), how, whose, str(told)]
 
 
 def plan_of(text: str) -> Plan:
@@ -85,20 +104,32 @@ def plan_of(text: str) -> Plan:
 
 def missing() -> str | None:
     """What is missing for injections here."""
-    return None if shutil.which("strace") else "strace is missing: apt install strace"
+    for tool, package in {"strace": "strace", "cc": "gcc"}.items():
+        if not shutil.which(tool):
+            return f"{tool} is missing: apt install {package}"
+    return None
 
 
-def traced(options: Iterable[str], told: Path, all_processes: bool) -> list[str]:
-    """The command that tells the calls of the first thread of the command behind it, or of all that it starts."""
+@functools.cache
+def injector() -> Path:
+    """The program that lets calls fail, compiled for the calls of this architecture."""
+    folder = workers.ROOT / "out" / "attack" / "injector"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [f'#ifdef __NR_{call}\n{{"{call}", __NR_{call}}},\n#endif\n' for call in ERRORS]
+    (folder / "calls.h").write_text("".join(rows))
+    source, program = Path(__file__).with_name("inject.c"), folder / "inject"
+    command = ["cc", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*command, f"-I{folder}", "-o", program, source], check=True)
+    return program
+
+
+def traced(told: Path, all_processes: bool) -> list[str]:
+    """The command that tells the calls that may fail, of the first thread of the command behind it, or of all."""
     # -DDD: the tracer is nobody's child, so that what is started is our own child and signals reach it alone.
     follow = ["-f", "--seccomp-bpf"] if all_processes else []
-    return ["strace", "-DDD", *follow, "-qqq", "-o", str(told), *options]
-
-
-def everything() -> list[str]:
-    """What strace is told to tell each call that may fail."""
     # A question mark: a call that an architecture lacks is no error.
-    return ["-e", "trace=" + ",".join(f"?{call}" for call in ERRORS)]
+    calls = ",".join(f"?{call}" for call in ERRORS)
+    return ["strace", "-DDD", *follow, "-qqq", "-o", str(told), "-e", f"trace={calls}"]
 
 
 def counted(told: Path) -> dict[str, int]:

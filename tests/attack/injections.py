@@ -28,7 +28,7 @@ from injection import Plan
 from progress import Progress
 from workers import Done, Failure
 
-SIDE_BY_SIDE = 5
+SIDE_BY_SIDE = 6
 """Scenes per CPU: sessions wait most of the time, while others work, of which there is one per CPU."""
 
 WITHOUT_MIN = 0.5
@@ -64,18 +64,34 @@ class Scenario:
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "session": Scenario(6, True, injected_live.Session),
-    "guardian": Scenario(6, True, injected_live.Guardian),
-    "restore": Scenario(6, True, injected_live.Restore),
+    "session": Scenario(14, True, injected_live.Session),
+    "guardian": Scenario(10, True, injected_live.Guardian),
+    "restore": Scenario(36, True, injected_live.Restore),
     "recorder": Scenario(1, False, injected_files.Recorder),
     "sweep": Scenario(1, False, injected_files.Sweep),
 }
+FOUND = [
+    ("restore", "open,1,ENOENT,once"),
+    ("recorder", "wait4,1,EACCES,lasting"),
+    ("recorder", "clone3,1,ENOMEM,once"),
+    ("recorder", "sched_getaffinity,2,EINVAL,lasting"),
+    ("recorder", "sched_getaffinity,1,EINVAL,lasting"),
+    ("recorder", "write,8,EPIPE,once"),
+    ("sweep", "write,3,EPIPE,once"),
+    ("recorder", "fallocate,2,EDQUOT,lasting"),
+    ("recorder", "clone3,2,ENOMEM,once"),
+    ("recorder", "clone3,6,ENOMEM,lasting"),
+    ("sweep", "newfstatat,3068,EROFS,lasting"),
+    ("sweep", "write,3,EPIPE,lasting"),
+    ("restore", "openat,9,ENOENT,once"),
+]
+"""Plans that something was wrong with once: each run begins with them."""
 TURNS = [name for name, scenario in SCENARIOS.items() for _ in range(scenario.weight)]
 
 
 def name_of(number: int) -> str:
     """The scenario of a number."""
-    return TURNS[number % len(TURNS)]
+    return FOUND[number][0] if number < len(FOUND) else TURNS[number % len(TURNS)]
 
 
 class Stage:
@@ -83,6 +99,7 @@ class Stage:
 
     def __init__(self, program: Path, out: Path, jobs: int) -> None:
         self.program, self.out = program, out
+        injection.injector()  # before threads ask for it at once
         self.working = threading.Semaphore(jobs)
         self.free: dict[str, list[Scene]] = {name: [] for name in SCENARIOS}
         self.profiles: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
@@ -144,17 +161,22 @@ def run(program: Path, count: int, seed: int, jobs: int, out: Path, progress: Pr
     why = missing()
     if why:
         return Done(skipped=count, notes=[f"SKIPPED: {why}"])
+    if count < len(FOUND):
+        return Done(
+            failures=[Failure(f"play at least the {len(FOUND)} plans that something was wrong with", "")]
+        )
     done, played, met = Done(), Counter[str](), Counter[str]()
     stage = Stage(program, out / "scenes", jobs)
 
     def one(number: int) -> tuple[str, Plan, str | None, bool]:
-        name = name_of(number)
         dice = random.Random(f"{seed}-{number}")
-        plan = injection.chosen(dice, *stage.calls(name))
+        name = name_of(number)
+        is_known = number < len(FOUND)
+        plan = injection.plan_of(FOUND[number][1]) if is_known else injection.chosen(dice, *stage.calls(name))
         return name, plan, *stage.play(name, plan, dice)
 
     try:
-        for name in SCENARIOS:
+        for name in dict.fromkeys(map(name_of, range(count))):
             stage.calls(name)
         with ThreadPoolExecutor(jobs * SIDE_BY_SIDE) as pool:
             for name, plan, wrong, fell in pool.map(one, range(count)):
@@ -163,6 +185,7 @@ def run(program: Path, count: int, seed: int, jobs: int, out: Path, progress: Pr
                 played[name] += 1
                 met[name] += fell
                 if wrong:
+                    print(f"{name}, {plan}: {wrong}", file=sys.stderr, flush=True)
                     repeat = f"python3 tests/attack/injections.py {program} --only {name} --plan {plan}"
                     done.failures.append(Failure(f"{name}: {wrong}", repeat))
     finally:

@@ -21,7 +21,7 @@ from ampsched.vm.exact.devicetree import (
 from ampsched.vm.exact.frequencies import Frequencies
 from ampsched.vm.exact.qemu import LIBRARIES, LOADER
 
-UNEQUAL = [Cluster(1, 1000), Cluster(3, 400)]
+UNEQUAL = [Cluster([0], 1000), Cluster([1, 2, 3], 400)]
 
 # Of QEMU 10.0's tree for four cores, what is about cores.
 SOURCE = """/dts-v1/;
@@ -110,7 +110,7 @@ def real_compiler() -> list[str]:
     ],
 )
 def test_capacities_are_in_proportion_to_the_fastest(speeds: Sequence[float], expected: list[int]) -> None:
-    assert capacities([Cluster(2, speed) for speed in speeds]) == expected
+    assert capacities([Cluster([0, 1], speed) for speed in speeds]) == expected
 
 
 def test_cores_are_numbered_through_all_clusters() -> None:
@@ -166,8 +166,8 @@ def test_a_real_compiler_understands_it() -> None:
 
 
 CHOICE = [
-    Cluster(1, 1000, Frequencies(0x1_5FE0_0000, (2000, 500), (900_000, 100_000))),
-    Cluster(3, 400, Frequencies(0x1_5FE0_1000, (1600,), (0,))),
+    Cluster([0], 1000, Frequencies(0x1_5FE0_0000, (2000, 500), (900_000, 100_000))),
+    Cluster([1, 2, 3], 400, Frequencies(0x1_5FE0_1000, (1600,), (0,))),
 ]
 
 
@@ -200,7 +200,7 @@ def _run(command: Sequence[str], given: bytes) -> bytes:
 
 def test_a_tree_with_other_cores_is_refused() -> None:
     with pytest.raises(VmError, match=r"has the cores \[0, 1, 2, 3\], not those of a machine with 5"):
-        with_clusters(b"a tree", [Cluster(1, 2), Cluster(4, 1)], COMPILER)
+        with_clusters(b"a tree", [Cluster([0], 2), Cluster([1, 2, 3, 4], 1)], COMPILER)
 
 
 def test_what_fails_is_said_in_one_line() -> None:

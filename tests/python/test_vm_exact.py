@@ -58,11 +58,13 @@ def test_files_keep_their_places_and_folders_come_first(tmp_path: Path) -> None:
     data.parent.mkdir()
     data.write_bytes(b"12345")
     data.chmod(0o640)
+    data.parent.chmod(0o700)
     files = Initramfs()
     files.include(tmp_path / "a")
     found = written(files, tmp_path)
     name = str(data).lstrip("/")
     assert found[name] == (stat.S_IFREG | 0o640, b"12345")
+    assert found[str(data.parent).lstrip("/")] == (stat.S_IFDIR | 0o700, b"")
     names = list(found)
     assert all(
         names.index(str(folder)[1:]) < names.index(name) for folder in data.parents if folder != Path("/")
@@ -140,6 +142,24 @@ def test_a_program_brings_its_libraries_and_their_loader(tmp_path: Path) -> None
     needed = {Path(word).resolve() for word in said.split() if word.startswith("/")}
     assert needed
     assert {str(path).lstrip("/") for path in needed} <= names.keys()
+
+
+def test_a_link_to_a_program_brings_the_libraries_beside_the_program(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "own.c").write_text("int own(void) { return 0; }")
+    (tmp_path / "main.c").write_text("int own(void); int main(void) { return own(); }")
+    library, program, link = tmp_path / "lib/libown.so", tmp_path / "bin/program", tmp_path / "program"
+    made = (
+        ("-shared", "-fPIC", "-o", library, "own.c"),
+        ("-Wl,-rpath,$ORIGIN/../lib", "-o", program, "main.c", "-Llib", "-lown"),
+    )
+    for words in made:
+        subprocess.run(["cc", *words], cwd=tmp_path, check=True)
+    link.symlink_to(program)
+    files = Initramfs()
+    files.program(link)
+    assert str(library).lstrip("/") in written(files, tmp_path)
 
 
 def test_a_script_brings_what_executes_it(tmp_path: Path) -> None:
@@ -380,7 +400,7 @@ def test_the_command_line_has_one_thread_and_no_clock_of_the_host(
 
     monkeypatch.setattr("ampsched.vm.exact.qemu.device_tree", tree)
     kernel = Kernel(tmp_path / "vmlinuz", tmp_path / "config", "6.18")
-    clusters = [Cluster(2, 5), Cluster(2, 2)]
+    clusters = [Cluster([0, 1], 5), Cluster([2, 3], 2)]
     boot = Boot(
         Fetched(tmp_path), architecture(name), kernel, clusters, 512, 50, Path("/lib/clock.so"), "own"
     )

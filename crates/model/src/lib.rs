@@ -22,6 +22,7 @@ mod noise;
 mod power;
 mod profile;
 mod program;
+mod program_end;
 mod program_flaw;
 mod random;
 mod reader;

@@ -298,7 +298,7 @@ impl Machine {
             reference: self.reference_without(class),
             memory: self.memory,
         };
-        machine.renumber();
+        machine.close_numbers();
         machine
     }
 
@@ -323,13 +323,23 @@ impl Machine {
         }
     }
 
-    pub(crate) fn renumber(&mut self) {
-        let mut next = 0;
-        for cluster in &mut self.clusters {
-            for core in &mut cluster.cores {
-                *core = CoreId::from(next);
-                next += 1;
-            }
+    /// Numbers cores in the order of clusters.
+    fn renumber(&mut self) {
+        for (next, core) in self.all_cores().enumerate() {
+            *core = CoreId::from(next);
         }
+    }
+
+    /// Numbers cores without a gap, where some were taken away; they keep their order.
+    pub(crate) fn close_numbers(&mut self) {
+        let mut numbers: Vec<CoreId> = self.all_cores().map(|core| *core).collect();
+        numbers.sort_unstable();
+        for core in self.all_cores() {
+            *core = CoreId::from(numbers.partition_point(|other| other < core));
+        }
+    }
+
+    fn all_cores(&mut self) -> impl Iterator<Item = &mut CoreId> {
+        self.clusters.iter_mut().flat_map(|cluster| &mut cluster.cores)
     }
 }

@@ -65,7 +65,7 @@ impl Machine {
             machine.reference = Some(fastest);
         }
         machine.close_classes();
-        machine.renumber();
+        machine.close_numbers();
         Ok(machine)
     }
 

@@ -331,6 +331,10 @@ pub struct ThreadSpec {
     pub start_ns: Ns,
     /// Class, slice, clamps and group.
     pub attrs: SchedAttrs,
+    /// Whether it ends, wherever it is, when all threads of its process have ended that are no daemon threads.
+    pub is_daemon: bool,
+    /// The process of the program that it belongs to, from 0 on; the workload language knows only one.
+    pub process: u32,
 }
 
 /// The core on which work that is stated in time ([`Op::Run`]) takes that time, at its highest frequency.
@@ -454,39 +458,5 @@ impl Program {
             _ => None,
         });
         at_first.chain(later)
-    }
-
-    /// The name of a thread that starts with the program and then, whatever happens, repeats something for ever; and no
-    /// duration ends the program.
-    pub fn endless_thread(&self) -> Option<&str> {
-        let started = self.threads.iter().filter(|thread| thread.count > 0);
-        let endless =
-            started.filter(|thread| self.duration_ns.is_none() && self.is_endless(thread));
-        endless.map(|thread| thread.name.as_str()).next()
-    }
-
-    /// Whether only a duration ends the program, or the simulation: a thread that starts with it repeats something for
-    /// ever.
-    pub fn never_ends_by_itself(&self) -> bool {
-        self.threads.iter().any(|thread| thread.count > 0 && self.is_endless(thread))
-    }
-
-    /// Whether a thread cannot get to its end: on the way that it certainly goes there is a loop without end. (It may
-    /// also wait for ever before that.)
-    fn is_endless(&self, thread: &ThreadSpec) -> bool {
-        let mut pc = thread.entry;
-        loop {
-            pc = match &self.code[pc.index()] {
-                Op::Loop { count, end } => match count.always() {
-                    Some(u64::MAX) => return true,
-                    Some(1..) => CodePtr(pc.0 + 1),
-                    // What may be repeated no times is passed.
-                    Some(0) | None => *end,
-                },
-                Op::Pop { end, .. } | Op::Take { end, .. } => *end,
-                Op::Exit => return false,
-                _ => CodePtr(pc.0 + 1),
-            };
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Checks that a program's code is well formed, whichever importer made it.
 
-use crate::{CodePtr, ObjectId, ObjectKind, Op, ProfileId, Program};
+use crate::{CodePtr, ObjectId, ObjectKind, Op, ProfileId, Program, ThreadSpec};
 
 /// A loop whose end has not been reached yet.
 struct Open {
@@ -23,11 +23,23 @@ impl Program {
         if self.threads.is_empty() {
             return Some("no thread".to_owned());
         }
+        let mut initial = self.threads.iter().filter(|thread| thread.count > 0).peekable();
+        if initial.peek().is_some() && initial.all(|thread| thread.is_daemon) {
+            return Some("only daemon threads start with it".to_owned());
+        }
         self.threads.iter().find_map(|thread| {
             let attrs = thread.attrs.class.flaw().or_else(|| self.group_flaw(thread.attrs.group));
-            let flaw = attrs.or_else(|| self.flaw_from(thread.entry))?;
+            let flaw = attrs.or_else(|| self.flaw_from(thread.entry));
+            let flaw = flaw.or_else(|| self.daemon_flaw(thread))?;
             Some(format!("thread {}: {flaw}", thread.name))
         })
+    }
+
+    /// Where a program has several processes, a daemon thread may end while others go on that use the same objects.
+    fn daemon_flaw(&self, thread: &ThreadSpec) -> Option<String> {
+        let is_single = self.threads.iter().all(|other| other.process == thread.process);
+        let is_wrong = thread.is_daemon && !is_single && !self.is_solitary(thread);
+        is_wrong.then(|| "a daemon thread of one of several processes uses objects".to_owned())
     }
 
     fn flaw_from(&self, entry: CodePtr) -> Option<String> {
@@ -123,7 +135,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Amount, Calibration, Object, SchedAttrs, ThreadSpec};
+    use crate::{Amount, Calibration, Object, SchedAttrs};
 
     fn program(code: Vec<Op>) -> Program {
         let objects = vec![
@@ -138,6 +150,8 @@ mod tests {
             affinity: None,
             start_ns: 0,
             attrs: SchedAttrs::default(),
+            is_daemon: false,
+            process: 0,
         };
         Program {
             name: "p".to_owned(),
@@ -210,5 +224,20 @@ mod tests {
         let mut empty = program(Vec::new());
         empty.threads.clear();
         assert_eq!(empty.flaw(), Some("no thread".to_owned()));
+    }
+
+    #[test]
+    fn h35_2_daemon_threads_need_others_and_leave_nothing_behind() {
+        let mut alone = program(vec![Op::Lock(ObjectId(0)), Op::Exit]);
+        alone.threads[0].is_daemon = true;
+        assert_eq!(alone.flaw(), Some("only daemon threads start with it".to_owned()));
+        let mut two = alone.clone();
+        two.threads.push(ThreadSpec { is_daemon: false, ..alone.threads[0].clone() });
+        assert_eq!(two.flaw(), None);
+        two.threads[1].process = 1;
+        let flaw = "thread t: a daemon thread of one of several processes uses objects";
+        assert_eq!(two.flaw(), Some(flaw.to_owned()));
+        two.code[0] = Op::Yield;
+        assert_eq!(two.flaw(), None);
     }
 }

@@ -310,6 +310,11 @@ impl<'a> Node<'a> {
         self.value.is_str()
     }
 
+    /// Whether the value is a list.
+    pub fn is_list(&self) -> bool {
+        self.value.is_array()
+    }
+
     /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
         self.value.is_table()

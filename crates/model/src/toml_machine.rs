@@ -39,6 +39,8 @@ struct ClusterTemplate {
     class: ClassId,
     class_spot: Spot,
     cores: usize,
+    /// Their numbers, if the file states them.
+    numbers: Option<Vec<CoreId>>,
     core_type: String,
     core_type_spot: Spot,
     l2_kib: Option<f64>,
@@ -53,7 +55,8 @@ struct ClusterTemplate {
 ///
 /// # Errors
 /// Invalid TOML, an unknown or missing key, a value of the wrong kind or out of its range, and
-/// clusters that do not fit together: equal names, more than 4096 cores, classes that are not 0, 1, ...
+/// clusters that do not fit together: equal names, more than 4096 cores, classes or numbers of cores that are not 0, 1,
+/// ...
 pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputError> {
     let document = Document::parse(file, text)?;
     let root = document.root(&[
@@ -172,7 +175,10 @@ impl ClusterTemplate {
         Cluster {
             name: self.name.clone(),
             class: self.class,
-            cores: (first_core..first_core + self.cores).map(CoreId::from).collect(),
+            cores: match &self.numbers {
+                Some(numbers) => numbers.clone(),
+                None => (first_core..first_core + self.cores).map(CoreId::from).collect(),
+            },
             core_type: self.core_type.clone(),
             params,
             shares_l2: self.shares_l2,
@@ -191,12 +197,13 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS, &toml_sharing::CLUSTER_KEYS].concat())?;
     let (core_type, class) = (table.require("core_type")?, table.require("class")?);
     let opps = opps(&table)?;
-    let cores = table.whole("cores", 1..=CORES_MAX)? as usize;
+    let (cores, numbers) = cores(&table.require("cores")?)?;
     Ok(ClusterTemplate {
         name: table.require("name")?.name()?.to_owned(),
         class: ClassId(class.whole(0..=MAX_CLASSES as i64 - 1)? as u8),
         class_spot: class.spot.clone(),
         cores,
+        numbers,
         core_type: core_type.name()?.to_owned(),
         core_type_spot: core_type.spot.clone(),
         l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
@@ -206,6 +213,19 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         costs: table.get("costs").map(|node| cluster_costs(&node, machine)).transpose()?,
         opps,
     })
+}
+
+/// How many cores there are, and their numbers if these are stated.
+fn cores(node: &Node<'_>) -> Result<(usize, Option<Vec<CoreId>>), InputError> {
+    if !node.is_list() {
+        return Ok((node.whole(1..=CORES_MAX)? as usize, None));
+    }
+    let number = |node: &Node<'_>| node.whole(0..=CORES_MAX - 1).map(|core| CoreId(core as u16));
+    let numbers = node.list()?.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+    if numbers.is_empty() {
+        return Err(node.spot.error("no core, at least 1 is needed"));
+    }
+    Ok((numbers.len(), Some(numbers)))
 }
 
 fn opps(table: &Table<'_>) -> Result<Vec<Opp>, InputError> {
@@ -376,7 +396,34 @@ fn check_clusters(
                 .error(format!("a second cluster {:?}", cluster.name)));
         }
     }
+    check_numbers(nodes, clusters)?;
     check_classes(nodes, clusters)
+}
+
+/// All clusters number their cores or none does; the numbers are 0, 1, ...
+fn check_numbers(nodes: &[Node<'_>], clusters: &[ClusterTemplate]) -> Result<(), InputError> {
+    if clusters.iter().all(|cluster| cluster.numbers.is_none()) {
+        return Ok(());
+    }
+    let count: usize = clusters.iter().map(|cluster| cluster.cores).sum();
+    let mut seen = BTreeSet::new();
+    for (node, cluster) in nodes.iter().zip(clusters) {
+        let stated = node.any_table()?.require("cores")?;
+        let Some(numbers) = &cluster.numbers else {
+            let message = "a number of cores, but another cluster lists its cores";
+            return Err(stated.spot.error(message).with_hint("list them, as in cores = [0, 3]"));
+        };
+        for (core, node) in numbers.iter().zip(stated.list()?) {
+            if core.index() >= count {
+                let message = format!("core {}, but there are {count}, from 0 on", core.0);
+                return Err(node.spot.error(message));
+            }
+            if !seen.insert(*core) {
+                return Err(node.spot.error(format!("core {} a second time", core.0)));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_classes(nodes: &[Node<'_>], clusters: &[ClusterTemplate]) -> Result<(), InputError> {

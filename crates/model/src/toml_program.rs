@@ -190,6 +190,11 @@ impl ProgramTemplate {
         if counts.iter().all(|count| count.initial == 0) {
             return Err(self.spot.error("no thread starts with the program, at least 1 is needed"));
         }
+        let mut groups = self.groups.iter().zip(&counts);
+        if groups.all(|(group, count)| count.initial == 0 || group.is_daemon) {
+            let error = self.spot.error("only daemon threads start with the program");
+            return Err(error.with_hint("at least 1 other is needed: they end with the others"));
+        }
         let objects =
             Usage { params, objects: &self.objects, groups: &self.groups, counts: &counts }
                 .objects()?;
@@ -279,7 +284,7 @@ fn groups(
     params: &[Param],
     objects: &[ObjectDecl],
 ) -> Result<Vec<Group>, InputError> {
-    let mut keys = vec!["name", "count", "nice", "cores", "start_us", "body"];
+    let mut keys = vec!["name", "count", "nice", "cores", "start_us", "daemon", "body"];
     keys.extend(Attrs::KEYS);
     let list = root.require("threads")?;
     let nodes = list.list()?;
@@ -321,6 +326,7 @@ fn group(table: &Table<'_>, names: &Names<'_>, home: Option<&str>) -> Result<Gro
         cores: table.get("cores").map(|node| names.cores(&node)).transpose()?,
         start_us: or("start_us", 0.0)?,
         attrs: Attrs::of(table, names, home)?,
+        is_daemon: table.get("daemon").map_or(Ok(false), |node| node.boolean())?,
         body: names.body(&table.require("body")?)?,
         spot,
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Calibration, Cluster, CoreId, CoreSet, InputError, Machine, Ns, Op, Program};
+use crate::{Calibration, Cluster, CoreId, CoreSet, Machine, Ns, Op, Program};
 
 /// One application of a workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,49 +143,16 @@ impl Workload {
             program
         })
     }
-
-    /// Checks that every thread may use at least one core of the machine, whatever affinity it states.
-    ///
-    /// # Errors
-    /// The first thread that could never run; the error names the application instead of a file.
-    pub fn check_cores(&self, machine: &Machine) -> Result<(), InputError> {
-        self.apps.iter().try_for_each(|app| {
-            core_sets(&app.program)
-                .try_for_each(|(key, cores)| check_core_set(&app.name, &key, cores, machine))
-        })
-    }
 }
 
-/// The cores that a program names, and where.
-fn core_sets(program: &Program) -> impl Iterator<Item = (String, &CoreSet)> {
-    let stated = program.threads.iter().filter_map(|thread| {
-        thread.affinity.as_ref().map(|cores| (format!("thread {}", thread.name), cores))
-    });
+/// The sets of cores that a program names.
+fn core_sets(program: &Program) -> impl Iterator<Item = &CoreSet> {
+    let stated = program.threads.iter().filter_map(|thread| thread.affinity.as_ref());
     let changed = program.code.iter().filter_map(|op| match op {
-        Op::SetAffinity(cores) => Some(("set_cores".to_owned(), cores)),
+        Op::SetAffinity(cores) => Some(cores),
         _ => None,
     });
     stated.chain(changed)
-}
-
-fn check_core_set(
-    app: &str,
-    key: &str,
-    cores: &CoreSet,
-    machine: &Machine,
-) -> Result<(), InputError> {
-    let count = machine.cores();
-    if cores.iter().map(CoreId::index).any(|core| core < count) {
-        return Ok(());
-    }
-    let cores: Vec<String> = cores.iter().map(|core| core.index().to_string()).collect();
-    let message = format!(
-        "may use core {}, but machine {} has cores 0 to {}",
-        cores.join(", "),
-        machine.name,
-        count - 1
-    );
-    Err(InputError::new(app, key, message))
 }
 
 #[cfg(test)]
@@ -226,24 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_must_have_a_core_of_the_machine() {
-        let check = |body: &str, cores: &str| {
-            workload(body, cores).check_cores(&machine()).map_err(|error| error.to_string())
-        };
-        assert_eq!(check("", ""), Ok(()));
-        assert_eq!(check("{ set_cores = [2, 9] }", "cores = [0]"), Ok(()));
-        let thread = "a: thread t: may use core 3, 9, but machine m has cores 0 to 2";
-        assert_eq!(check("", "cores = [3, 9]"), Err(thread.to_owned()));
-        let step = "a: set_cores: may use core 5, but machine m has cores 0 to 2";
-        assert_eq!(check("{ set_cores = [5] }", ""), Err(step.to_owned()));
-    }
-
-    #[test]
     fn m12_named_cores_stay_the_same_cores_in_another_order() {
         let (stated, workload) = (machine(), workload("{ set_cores = [2, 9] }", "cores = [0]"));
         let named = |workload: &Workload| -> Vec<Vec<usize>> {
             core_sets(&workload.apps[0].program)
-                .map(|(_, cores)| cores.iter().map(CoreId::index).collect())
+                .map(|cores| cores.iter().map(CoreId::index).collect())
                 .collect()
         };
         // Stated: core 0 is big, 1 and 2 are little.

@@ -153,11 +153,13 @@ impl Topology {
 
     /// The topology of clusters, for hosts that know no machine description.
     ///
-    /// Panics unless the cores of the clusters, in order, are 0, 1, 2 and so on.
+    /// Panics unless the cores of the clusters are 0, 1, 2 and so on, in whatever order.
     pub fn from_clusters(clusters: Vec<ClusterInfo>) -> Self {
-        let in_order = clusters.iter().flat_map(|cluster| &cluster.cores);
-        let count = in_order.clone().count();
-        assert!(in_order.map(|core| core.index()).eq(0..count), "cores are numbered in order");
+        let mut numbers: Vec<usize> =
+            clusters.iter().flat_map(|cluster| &cluster.cores).map(|core| core.index()).collect();
+        numbers.sort_unstable();
+        let count = numbers.len();
+        assert!(numbers.into_iter().eq(0..count), "cores are numbered from 0 on without a gap");
         let unknown = CoreInfo { cluster: ClusterId(0), class: ClassId(0), capacity: 0 };
         let mut cores = vec![unknown; count];
         for (index, cluster) in clusters.iter().enumerate() {

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use super::{Catalog, FileKind};
 use crate::{
-    Cluster, InputError, Machine, Object, ObjectKind, Pipeline, Program, Thermal, ThermalNetwork,
+    Cluster, CoreId, InputError, Machine, Object, ObjectKind, Pipeline, Program, Thermal,
+    ThermalNetwork,
 };
 
 /// A text of several lines, without a line break at the end.
@@ -98,11 +99,21 @@ fn heat(text: &mut String, machine: &Machine, thermal: &Thermal) {
     }
 }
 
+/// `0, 3-5`, as the kernel lists CPUs.
+fn ranges(cores: &[CoreId]) -> String {
+    let follows = |one: &CoreId, other: &CoreId| other.0 == one.0 + 1;
+    let range = |cores: &[CoreId]| match cores {
+        [first, .., last] => format!("{}-{}", first.0, last.0),
+        cores => cores.iter().map(|core| core.0.to_string()).collect(),
+    };
+    cores.chunk_by(follows).map(range).collect::<Vec<_>>().join(", ")
+}
+
 fn cluster(text: &mut String, cluster: &Cluster) {
-    let cores: Vec<String> = cluster.cores.iter().map(|core| core.0.to_string()).collect();
-    let (first, last) = (&cores[0], &cores[cores.len() - 1]);
-    let range =
-        if cores.len() == 1 { format!("core {first}") } else { format!("cores {first}-{last}") };
+    let range = match &cluster.cores[..] {
+        [core] => format!("core {}", core.0),
+        cores => format!("cores {}", ranges(cores)),
+    };
     let (class, core_type) = (cluster.class.0, &cluster.core_type);
     line(
         text,

@@ -78,6 +78,8 @@ impl<'a> Generator<'a> {
             affinity: cores[0].cloned(),
             start_ns: task.delay.as_ref().map_or(0, |(us, _)| nanoseconds(*us)),
             attrs,
+            is_daemon: false,
+            process: 0,
         });
         self.start_timers(index, task);
         self.repeated(task.repeat, |generator| {

@@ -143,6 +143,8 @@ pub(crate) struct Group {
     pub cores: Option<Vec<Expr>>,
     pub start_us: Expr,
     pub attrs: Attrs,
+    /// Whether it ends with the other threads.
+    pub is_daemon: bool,
     pub body: Vec<Step>,
 }
 

@@ -92,6 +92,8 @@ impl<'a> Generator<'a> {
             start_ns: (group.start_us.within(self.scope(), 0.0, TIME_US_MAX)? * NS_PER_US).round()
                 as Ns,
             attrs,
+            is_daemon: group.is_daemon,
+            process: 0,
         };
         self.threads.push(thread);
         self.body(&group.body)?;

@@ -461,3 +461,27 @@ fn an_own_profile_may_state_a_working_set() {
     let error = with("working_set_kib = 0").unwrap_err();
     assert!(error.contains("working_set_kib: 0 is out of range, 0.0625 to 1e9"), "{error}");
 }
+
+#[test]
+fn h35_2_daemon_threads_keep_no_program_from_ending() {
+    let with = |keys: &str| {
+        let text = format!(
+            "[[threads]]\nname = \"main\"\nbody = [{{ sleep_us = 1 }}]\n\
+             [[threads]]\nname = \"watchdog\"\n{keys}\nbody = [{{ loop = \"forever\", body = [{{ sleep_us = 1 }}] }}]\n"
+        );
+        program(&text)
+    };
+    for keys in ["", "daemon = false"] {
+        let program = with(keys);
+        assert_eq!(program.endless_thread(), Some("watchdog"));
+        assert!(program.never_ends_by_itself());
+        assert!(!program.threads[1].is_daemon);
+    }
+    let program = with("daemon = true");
+    assert_eq!(program.endless_thread(), None);
+    assert!(!program.never_ends_by_itself());
+    assert_eq!(
+        program.threads.iter().map(|thread| thread.is_daemon).collect::<Vec<_>>(),
+        [false, true]
+    );
+}

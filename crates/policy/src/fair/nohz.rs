@@ -5,6 +5,10 @@ use super::Fair;
 use super::stats::When;
 use crate::{Act, Sched};
 
+/// The cycle of the kernel's own work on an idle core: 500 ms (`HPAGE_FRAG_CHECK_INTERVAL_MSEC`), as 4-ms ticks and the
+/// wheel of timers round it up (kernel/time/timer.c).
+const WORKERS_NS: u64 = 512_000_000;
+
 impl Fair {
     /// Whether a busy core's tick has an idle core balance for all idle ones (`nohz_balancer_kick`).
     pub(super) fn kicks_idle(&self, core: usize) -> bool {
@@ -60,15 +64,15 @@ impl Fair {
         self.root.blocked_due = now + self.blocked_ticks();
     }
 
-    /// Each second the kernel has something to do for itself on a core that is busy, such as to sum up counters
-    /// (mm/vmstat.c, `vmstat_update`): for a moment there are two threads, so that the core looks around when it falls
-    /// idle (`add_nr_running`). That is how a kernel finds out that no core is over-utilised any more, where a single
-    /// thread sleeps and wakes. Only where threads are placed by energy: nothing else follows from it.
+    /// Every [`WORKERS_NS`] a timer of the kernel's own goes off on an idle core (mm/compaction.c, `kcompactd`), which
+    /// then balances what is due. That is how a kernel finds out that no core is over-utilised any more, where a single
+    /// thread sleeps and wakes. Here the next core that falls idle looks around instead (`add_nr_running`). Only where
+    /// threads are placed by energy: nothing else follows from it.
     pub(super) fn note_workers(&mut self) {
         let now = self.ticks();
         if self.uses_energy() && now >= self.root.workers_due {
             self.root.is_overloaded |= self.root.workers_due > 0;
-            self.root.workers_due = now + 1_000_000_000 / self.tick_ns;
+            self.root.workers_due = now + WORKERS_NS / self.tick_ns;
         }
     }
 

@@ -72,7 +72,7 @@ impl Demand {
         let mut items = Items::new(program, &speeds, stream, amounts, &walk);
         let sums = items.measure();
         for (object, sum) in sums.into_iter().enumerate() {
-            let Some(sum) = sum else { continue };
+            let Some(sum) = sum.filter(|_| !walk.scan.has_daemons(object)) else { continue };
             add(&mut held_ns, &sum.cost.held_ns);
             add(&mut served_ns, &sum.cost.served_ns);
             least_ns = least_ns.max(sum.longest_ns);
@@ -108,6 +108,9 @@ impl Demand {
     fn add_regions(&mut self, program: &ampsched_model::Program, walk: &Walk, least_ns: &mut f64) {
         for (number, object) in program.objects.iter().enumerate() {
             let ObjectKind::Region(region) = &object.kind else { continue };
+            if walk.scan.has_daemons(number) {
+                continue;
+            }
             let Some(profile) = only_profile(program, number) else { continue };
             let Ok(graph) = crate::engine::region_graph(region) else { continue };
             let uses = f64::from(walk.uses[number]);

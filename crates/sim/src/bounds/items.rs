@@ -92,7 +92,9 @@ impl<'a> Items<'a> {
             let place = open.iter().position(|&object| !is_fed(object)).unwrap_or(0);
             let object = open.remove(place);
             let mut sum = self.sum(object, pushed[object] as u64);
-            add(&mut pushed, &sum.cost.pushed);
+            if !self.walk.scan.has_daemons(object) {
+                add(&mut pushed, &sum.cost.pushed);
+            }
             sum.cost.pushed.clear();
             sums[object] = Some(sum);
         }

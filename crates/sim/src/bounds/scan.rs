@@ -11,6 +11,8 @@ struct Users {
     specs: Vec<usize>,
     /// Whether forked threads do, too, or the step stands where it is not certain who executes it.
     others: bool,
+    /// Whether daemon threads do, too: then work on it may be left undone.
+    daemons: bool,
     /// Steps from which items are worked on.
     sites: Vec<CodePtr>,
 }
@@ -43,13 +45,18 @@ impl Scan {
                         items -= 1;
                         continue;
                     }
+                    Op::Tasks { region: object, .. } | Op::Create { region: object, .. } => {
+                        users[object.index()].daemons |= thread.is_daemon;
+                        continue;
+                    }
                     Op::Barrier(object)
                     | Op::Pop { queue: object, .. }
                     | Op::Take { pool: object, .. } => object.index(),
                     _ => continue,
                 };
                 let of_object = &mut users[object];
-                of_object.others |= is_forked || items > 0;
+                of_object.daemons |= thread.is_daemon;
+                of_object.others |= is_forked || items > 0 || thread.is_daemon;
                 if thread.count > 0 && !of_object.specs.contains(&spec) {
                     of_object.specs.push(spec);
                     of_object.threads += thread.count;
@@ -80,6 +87,11 @@ impl Scan {
     /// Whether a single thread forks all instances of a specification.
     pub fn has_one_parent(&self, spec: usize) -> bool {
         self.has_one_parent[spec]
+    }
+
+    /// Whether daemon threads work on an object, so that not all work there need be done.
+    pub fn has_daemons(&self, object: usize) -> bool {
+        self.users[object].daemons
     }
 
     /// Threads for which a barrier waits.

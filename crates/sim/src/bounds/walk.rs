@@ -150,10 +150,11 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, spec: usize, draw: Draw, amounts: Amounts, now_ns: f64) {
-        if self.threads.len() >= THREAD_LIMIT {
+        let stated = &self.program.threads[spec];
+        // What daemon threads do need not be done, and nobody waits for their end.
+        if self.threads.len() >= THREAD_LIMIT || stated.is_daemon {
             return;
         }
-        let stated = &self.program.threads[spec];
         let may_use = |cluster: &ampsched_model::Cluster| match &stated.affinity {
             Some(cores) if !self.scan.changes_cores => {
                 cluster.cores.iter().any(|core| cores.contains(*core))
@@ -425,7 +426,8 @@ impl<'a> Walk<'a> {
 
     /// Whether its threads are all there from the start, so that their order is that of their creation.
     pub fn knows_threads(&self) -> bool {
-        !self.scan.forks && self.program.threads.iter().all(|thread| thread.start_ns == 0)
+        let mut threads = self.program.threads.iter();
+        !self.scan.forks && threads.all(|thread| thread.start_ns == 0 && !thread.is_daemon)
     }
 }
 

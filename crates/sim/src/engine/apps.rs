@@ -42,8 +42,10 @@ pub(super) struct AppRun {
     began_ns: Ns,
     /// Completion times of the repetitions that have ended.
     pub completions_ns: Vec<Ns>,
-    /// Threads that exist or are still to start; 0 when the repetition has ended.
+    /// Threads that exist or are still to start, daemon threads aside; 0 when the repetition has ended.
     pub live: u32,
+    /// The same of each of its processes.
+    live_of: Vec<u32>,
     /// Threads that it has had in all repetitions.
     pub threads: u32,
     /// Numbers of its first object and its first profile.
@@ -59,6 +61,31 @@ impl AppRun {
     /// Whether it may have a further thread.
     fn may_grow(&self) -> bool {
         (self.threads as usize) < THREAD_LIMIT
+    }
+
+    /// How a thread specification says that its threads end: whether they are daemon threads, and of which process.
+    fn ending(&self, spec: u32) -> (bool, usize) {
+        let thread = &self.program.threads[spec as usize];
+        (thread.is_daemon, thread.process as usize)
+    }
+
+    /// Whether threads of a specification concern no others.
+    pub fn is_solitary(&self, spec: u32) -> bool {
+        self.program.is_solitary(&self.program.threads[spec as usize])
+    }
+
+    /// Whether it has daemon threads.
+    pub fn has_daemons(&self) -> bool {
+        self.program.threads.iter().any(|thread| thread.is_daemon)
+    }
+
+    /// So many more threads of a specification are to be waited for.
+    fn expect(&mut self, spec: u32, count: u32) {
+        let (is_daemon, process) = self.ending(spec);
+        if !is_daemon {
+            self.live += count;
+            self.live_of[process] += count;
+        }
     }
 
     fn too_many_threads(&self) -> SimError {
@@ -80,6 +107,23 @@ impl AppRun {
         self.draw = self.draw.child(NEXT_REPETITION);
         self.instances.fill(0);
     }
+}
+
+/// What else has ended with a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    /// Others are to be waited for.
+    Nothing,
+    /// Its process, which was not the last one.
+    Process(u32),
+    /// Its application's repetition.
+    App,
+}
+
+/// Processes that a program has.
+fn processes(program: &Program) -> usize {
+    let last = program.threads.iter().map(|thread| thread.process).max();
+    last.map_or(0, |last| last as usize + 1)
 }
 
 /// All applications, by number.
@@ -109,6 +153,7 @@ impl Apps {
             began_ns: app.start_ns,
             completions_ns: Vec::new(),
             live: 0,
+            live_of: vec![0; processes(&app.program)],
             threads: 0,
             object_base,
             profile_base,
@@ -142,6 +187,17 @@ impl Apps {
         run.repetition == repetition && run.live > 0
     }
 
+    /// Whether a thread is to start that was to start later: a daemon thread does not if its process has ended.
+    pub fn starts(&self, app: AppId, repetition: u32, spec: u32) -> bool {
+        let (is_daemon, process) = self[app].ending(spec);
+        self.goes_on(app, repetition) && (!is_daemon || self[app].live_of[process] > 0)
+    }
+
+    /// Whether a thread specification is one of daemon threads.
+    pub fn is_daemon(&self, app: AppId, spec: u32) -> bool {
+        self[app].ending(spec).0
+    }
+
     /// A thread of an application is created. Returns the application.
     pub fn count_thread(&mut self, app: AppId) -> &AppRun {
         let run = &mut self.all[app.index()];
@@ -157,15 +213,24 @@ impl Apps {
         if !run.may_grow() {
             return Err(run.too_many_threads().into());
         }
-        run.live += 1;
+        run.expect(spec, 1);
         Ok(run.next_instance(spec))
     }
 
-    /// A thread of an application has ended. Returns whether that was the last one.
-    pub fn end_thread(&mut self, app: AppId) -> bool {
+    /// A thread of an application has ended. Returns what it was the last one of, daemon threads aside.
+    pub fn end_thread(&mut self, app: AppId, spec: u32) -> Last {
         let run = &mut self.all[app.index()];
+        let (is_daemon, process) = run.ending(spec);
+        if is_daemon {
+            return Last::Nothing;
+        }
         run.live -= 1;
-        run.live == 0
+        run.live_of[process] -= 1;
+        match (run.live, run.live_of[process]) {
+            (0, _) => Last::App,
+            (_, 0) => Last::Process(process as u32),
+            _ => Last::Nothing,
+        }
     }
 
     /// An application's repetition has ended; returns how long it took.
@@ -198,7 +263,10 @@ impl Engine<'_> {
     /// The present repetition of an application will start when it is to.
     pub(super) fn begin(&mut self, app: AppId) {
         let run = &mut self.apps.all[app.index()];
-        run.live = run.program.initial_threads();
+        (run.live, run.live_of) = (0, vec![0; run.live_of.len()]);
+        for spec in 0..run.program.threads.len() {
+            run.expect(spec as u32, run.program.threads[spec].count);
+        }
         self.events.schedule(run.began_ns, SimEvent::AppStart(app));
         if let Some(duration_ns) = run.program.duration_ns {
             let stop = SimEvent::AppStop(app, run.repetition);
@@ -225,21 +293,45 @@ impl Engine<'_> {
 
     /// An application's duration is over: all its threads end where they are.
     pub(super) fn stop_app(&mut self, app: AppId) -> Fallible {
-        let of_app = |thread: &ThreadId| self.threads[*thread].app == app;
-        let threads: Vec<ThreadId> = self.sched.live_threads().filter(of_app).collect();
+        self.end_all_by_force(app, |_| true, "its application's time is over")?;
+        self.complete(app)
+    }
+
+    /// All threads of an application's process, or of all its processes, have ended but daemon threads: these end where
+    /// they are.
+    pub(super) fn end_daemons(&mut self, app: AppId, process: Option<u32>) -> Fallible {
+        let program = self.apps[app].program.clone();
+        let is_meant = |spec: u32| {
+            let thread = &program.threads[spec as usize];
+            thread.is_daemon && process.is_none_or(|process| process == thread.process)
+        };
+        self.end_all_by_force(app, is_meant, "all threads that are no daemon threads have ended")
+    }
+
+    fn end_all_by_force(
+        &mut self,
+        app: AppId,
+        is_meant: impl Fn(u32) -> bool,
+        because: &'static str,
+    ) -> Fallible {
+        let meant = |thread: &ThreadId| {
+            let thread = &self.threads[*thread];
+            thread.app == app && is_meant(thread.spec)
+        };
+        let threads: Vec<ThreadId> = self.sched.live_threads().filter(meant).collect();
         for thread in threads {
-            self.end_by_force(thread);
+            self.end_by_force(thread, because);
             if self.threads[thread].is_known {
                 self.tell(Event::Exited(thread))?;
             }
         }
-        self.complete(app)
+        Ok(())
     }
 
-    fn end_by_force(&mut self, thread: ThreadId) {
+    fn end_by_force(&mut self, thread: ThreadId, because: &'static str) {
         let now_ns = self.events.now_ns();
         let core = self.sched.thread(thread).core;
-        let why = || Reason::new(DecidedBy::Program, "its application's time is over");
+        let why = || Reason::new(DecidedBy::Program, because);
         match self.sched.thread(thread).state {
             _ if self.sched.is_above(thread) => self.end_above(thread),
             RunState::Running => {
@@ -281,7 +373,7 @@ impl Engine<'_> {
             return Err(SimError::NothingToRepeat { app: self.apps[app].name.clone() }.into());
         }
         // Others may go on for ever; without this, a deadlock among a few would not be noticed.
-        if let Some(stuck) = self.stuck_app() {
+        if let Some(stuck) = self.stuck_app(|_| true) {
             return Err(self.deadlock(Some(stuck)).into());
         }
         if self.apps.are_done() {

@@ -3,10 +3,10 @@
 use ampsched_model::{AppId, ThreadId};
 use ampsched_policy::RunState;
 
-use super::Engine;
 use super::apps::AppRun;
 use super::objects::ObjectState;
-use super::threads::WaitsFor;
+use super::threads::{Thread, WaitsFor};
+use super::{Engine, Fallible};
 use crate::SimError;
 
 /// Waiting threads that a report without a cycle names.
@@ -24,18 +24,40 @@ impl Engine<'_> {
         SimError::Deadlock { at_ns: self.events.now_ns(), report }
     }
 
-    /// An application whose threads all wait for one another, and will for ever.
+    /// An application whose threads all wait for one another, and will for ever, and for which the predicate holds.
     ///
-    /// Objects are an application's own, so nothing that others do can help it.
-    pub(super) fn stuck_app(&self) -> Option<AppId> {
-        let mut stuck = vec![0; self.apps.iter().len()];
-        for thread in self.blocked().filter(|&thread| self.waits_for_others(thread)) {
-            stuck[self.threads[thread].app.index()] += 1;
+    /// Objects are an application's own, so nothing that others do can help it; its daemon threads may.
+    pub(super) fn stuck_app(&self, is_meant: impl Fn(&AppRun) -> bool) -> Option<AppId> {
+        let mut stuck = vec![Some(0); self.apps.iter().len()];
+        for thread in self.sched.live_threads() {
+            let Thread { app, spec, .. } = &self.threads[thread];
+            let is_blocked = self.sched.thread(thread).state == RunState::Blocked;
+            let (is_stuck, of_app) =
+                (is_blocked && self.waits_for_others(thread), &mut stuck[app.index()]);
+            if !self.apps.is_daemon(*app, *spec) {
+                *of_app = of_app.map(|count| count + u32::from(is_stuck));
+            } else if !is_stuck && !self.apps[*app].is_solitary(*spec) {
+                *of_app = None;
+            }
         }
-        let is_stuck = |(app, &stuck): (&AppRun, &u32)| {
-            app.live > 0 && app.live == stuck && app.program.duration_ns.is_none()
+        let is_stuck = |(app, &stuck): (&AppRun, &Option<u32>)| {
+            app.live > 0
+                && stuck == Some(app.live)
+                && app.program.duration_ns.is_none()
+                && is_meant(app)
         };
         self.apps.iter().zip(&stuck).position(is_stuck).map(AppId::from)
+    }
+
+    /// In a pause: fails if a program waits for ever beside its daemon threads, which go on.
+    pub(super) fn check_daemons(&self) -> Fallible {
+        if !self.apps.iter().any(AppRun::has_daemons) {
+            return Ok(());
+        }
+        match self.stuck_app(AppRun::has_daemons) {
+            Some(stuck) => Err(self.deadlock(Some(stuck)).into()),
+            None => Ok(()),
+        }
     }
 
     /// Whether only another thread can wake it: no device, no timer.

@@ -3,6 +3,7 @@
 use ampsched_model::{App, AppId, Calibration, CodePtr, CoreSet, Op, Program, ThreadId};
 use ampsched_policy::{EnqueueKind, Event};
 
+use super::apps::Last;
 use super::steps::{Next, Step};
 use super::threads::{NewThread, WaitsFor};
 use super::{Engine, Fallible};
@@ -76,12 +77,12 @@ impl Engine<'_> {
         entry.next_step();
         let app = entry.app;
         let instance = self.apps.fork(app, spec)?;
-        entry.children += 1;
+        entry.children += u32::from(!self.apps.is_daemon(app, spec));
         self.create_thread(app, spec, instance, Some(parent))?;
         Ok(Step::Go)
     }
 
-    /// A thread waits for those that it has created.
+    /// A thread waits for those that it has created, daemon threads aside.
     pub(super) fn join(&mut self, thread: ThreadId) -> Step {
         let entry = &mut self.threads[thread];
         entry.next_step();
@@ -154,15 +155,22 @@ impl Engine<'_> {
             let object = self.objects.name(mutex).to_owned();
             return Err(SimError::ExitHolding { thread: self.thread_name(thread), object }.into());
         }
-        let (app, parent) = (entry.app, entry.parent);
-        let last = self.apps.end_thread(app);
+        let (app, spec, parent) = (entry.app, entry.spec, entry.parent);
+        let last = self.apps.end_thread(app, spec);
         if self.threads[thread].is_known {
             self.tell(Event::Exited(thread))?;
         }
-        if let Some(parent) = parent {
+        if let Some(parent) = parent.filter(|_| !self.apps.is_daemon(app, spec)) {
             self.child_ended(parent, thread)?;
         }
-        if last { self.complete(app) } else { Ok(()) }
+        match last {
+            Last::Nothing => Ok(()),
+            Last::Process(process) => self.end_daemons(app, Some(process)),
+            Last::App => {
+                self.end_daemons(app, None)?;
+                self.complete(app)
+            }
+        }
     }
 
     fn child_ended(&mut self, parent: ThreadId, child: ThreadId) -> Fallible {

@@ -327,7 +327,7 @@ impl<'t> Engine<'t> {
         match event {
             SimEvent::AppStart(app) => self.start_app(app),
             SimEvent::ThreadStart(app, repetition, spec, instance) => {
-                if !self.apps.goes_on(app, repetition) {
+                if !self.apps.starts(app, repetition, spec) {
                     return Ok(());
                 }
                 self.create_thread(app, spec, instance, None)

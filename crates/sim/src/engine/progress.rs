@@ -45,6 +45,7 @@ impl Engine<'_> {
             return Ok(());
         }
         self.progress.pauses = 0;
+        self.check_daemons()?;
         let now = Done {
             at_ns: self.events.now_ns(),
             busy_ns: self.cores.ids().map(|core| self.sched.core(core).busy_ns).sum(),

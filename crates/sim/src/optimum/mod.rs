@@ -119,7 +119,7 @@ pub fn optimum(
     let limits = Limits::new(machine, workload, options);
     let Some(remaining) = Remaining::new(&limits) else {
         return unfit(
-            "a program starts threads later or never ends, so its work is not known beforehand"
+            "a program starts threads later, has daemon threads or never ends, so its work is not known beforehand"
                 .to_owned(),
         );
     };

@@ -94,19 +94,27 @@ pub fn split_policy(text: &str) -> (&str, Vec<(String, f64)>) {
 }
 
 pub fn workload(programs: &[&str]) -> Workload {
+    workload_with(programs, "")
+}
+
+/// The same of programs whose regions' graphs, where they are files, have this text.
+pub fn workload_with(programs: &[&str], graph: &str) -> Workload {
     let app = |(index, text): (usize, &&str)| {
         let name = if index == 0 { "p".to_owned() } else { format!("p{}", index + 1) };
-        App { name, program: program(text).into(), start_ns: 0, nice: 0 }
+        App { name, program: program(text, graph).into(), start_ns: 0, nice: 0 }
     };
     let apps = programs.iter().enumerate().map(app).collect();
     Workload { name: "w".into(), description: String::new(), apps }
 }
 
-fn program(text: &str) -> Program {
+fn program(text: &str, graph: &str) -> Program {
     let text = format!("name = 'p'\ndescription = 'test'\n{text}");
     let profiles = ProfileLibrary { profiles: vec![unit_profile()] };
-    let program =
-        parse_program("test.toml", &text).and_then(|template| template.instantiate(&[], &profiles));
+    let program = parse_program("test.toml", &text).and_then(|mut template| {
+        let paths: Vec<String> = template.missing_graphs().collect();
+        paths.iter().for_each(|path| template.add_graph(path, &graph.into()));
+        template.instantiate(&[], &profiles)
+    });
     program.unwrap_or_else(|error| panic!("{error}"))
 }
 

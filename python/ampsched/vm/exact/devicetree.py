@@ -22,15 +22,15 @@ TOOL_S = 60
 
 @dataclass(frozen=True)
 class Cluster:
-    """Cores that lie together; their numbers follow those of the cluster before.
+    """Cores that lie together.
 
     Attributes:
-        cores: Number of its cores.
+        cores: The numbers of its cores.
         speed: Of each of them, in any unit that all clusters share, at the highest frequency.
         frequencies: Between which the guest chooses; without, it does not know its frequency.
     """
 
-    cores: int
+    cores: Sequence[int]
     speed: float
     frequencies: Frequencies | None = None
 
@@ -57,11 +57,9 @@ def stated_capacities(clusters: Sequence[Cluster]) -> list[int]:
 def addition(clusters: Sequence[Cluster]) -> str:
     """What is added to a tree, in the language of device trees."""
     lines = ["/ {", "cpus {", *_capacity_lines(clusters), "/delete-node/ cpu-map;", "cpu-map {", "socket0 {"]
-    first = 0
     for index, cluster in enumerate(clusters):
-        names = (f"core{core} {{ cpu = <&{{/cpus/cpu@{first + core}}}>; }};" for core in range(cluster.cores))
+        names = (f"core{n} {{ cpu = <&{{/cpus/cpu@{core}}}>; }};" for n, core in enumerate(cluster.cores))
         lines += [f"cluster{index} {{", *names, "};"]
-        first += cluster.cores
     return "\n".join([*lines, "};", "};", "};", "};", *_controller_lines(clusters)]) + "\n"
 
 
@@ -76,9 +74,9 @@ def _controller_lines(clusters: Sequence[Cluster]) -> Iterator[str]:
     pages = ", ".join(f"<{_cells(one.address, PAGE_BYTES)}>" for one in each)
     yield f'controllers: performance-controller@{place} {{ compatible = "mediatek,cpufreq-hw";'
     yield f"reg = {pages}; #performance-domain-cells = <1>; }}; cpus {{"
-    owners = [index for index, cluster in enumerate(clusters) for _ in range(cluster.cores)]
-    for core, owner in enumerate(owners):
-        yield f"cpu@{core} {{ performance-domains = <&controllers {owner}>; }};"
+    for owner, cluster in enumerate(clusters):
+        for core in cluster.cores:
+            yield f"cpu@{core} {{ performance-domains = <&controllers {owner}>; }};"
     yield "}; };"
 
 
@@ -88,13 +86,9 @@ def _cells(*numbers: int) -> str:
 
 
 def _capacity_lines(clusters: Sequence[Cluster]) -> Iterator[str]:
-    each = [
-        capacity
-        for cluster, capacity in zip(clusters, stated_capacities(clusters), strict=True)
-        for _ in range(cluster.cores)
-    ]
-    for core, capacity in enumerate(each):
-        yield f"cpu@{core} {{ capacity-dmips-mhz = <{capacity}>; }};"
+    for cluster, capacity in zip(clusters, stated_capacities(clusters), strict=True):
+        for core in cluster.cores:
+            yield f"cpu@{core} {{ capacity-dmips-mhz = <{capacity}>; }};"
 
 
 def device_tree(qemu: Sequence[str], clusters: Sequence[Cluster], compiler: Sequence[str]) -> bytes:
@@ -123,7 +117,7 @@ def with_clusters(tree: bytes, clusters: Sequence[Cluster], compiler: Sequence[s
     """
     source = _call([*compiler, "-q", "-I", "dtb", "-O", "dts"], tree).decode()
     cores = sorted(map(int, re.findall(r"^\t\tcpu@(\d+) \{$", source, re.MULTILINE)))
-    wanted = sum(cluster.cores for cluster in clusters)
+    wanted = sum(len(cluster.cores) for cluster in clusters)
     if cores != list(range(wanted)):
         raise VmError(f"the device tree has the cores {cores}, not those of a machine with {wanted}")
     return _call([*compiler, "-q", "-I", "dts", "-O", "dtb"], (source + addition(clusters)).encode())

@@ -79,7 +79,7 @@ class Initramfs:
         self._entries[str(path)] = _Entry(stat.S_IFCHR | 0o600, device=(major, minor))
 
     def include(self, source: Path) -> None:
-        """A file or folder of this computer in its own place, with the links on the way there.
+        """A file or folder of this computer in its own place and with its permissions, with the links on the way there.
 
         Raises:
             VmError: There is no such file, or it is neither file, folder nor link.
@@ -88,7 +88,8 @@ class Initramfs:
         if str(real) in self._entries and not real.is_dir():
             return
         if real.is_dir():
-            self.folder(real)
+            self.folder(real.parent)
+            self._entries[str(real)] = _Entry(stat.S_IFDIR | stat.S_IMODE(real.stat().st_mode))
             for child in sorted(real.iterdir()):
                 if (
                     child.exists() or not child.is_symlink()
@@ -114,7 +115,8 @@ class Initramfs:
             path = interpreter
             self.include(path)
         self._check_architecture(path)
-        self.libraries([path])
+        # A loader looks beside the program itself ($ORIGIN), not beside a link to it.
+        self.libraries([path.resolve()])
 
     def libraries(self, files: Sequence[Path]) -> None:
         """The libraries that programs and libraries need, in the places where their loader looks for them.

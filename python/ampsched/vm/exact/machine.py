@@ -92,22 +92,22 @@ class Exact:
             check_governor(self.governor, self.architecture)
 
     def clusters(self) -> list[Cluster]:
-        """Its cores and their speeds for integer code, in the order of their numbers in the guest."""
+        """Its cores, by their numbers in the guest, and their speeds for integer code."""
+        owners = list(enumerate(self.machine.cluster_of_core))
         return [
-            Cluster(count, speed.rate_kips, chosen)
-            for (count, speed), chosen in zip(self._clusters(), self._frequencies(), strict=True)
+            Cluster([core for core, owner in owners if owner == place], speed.rate_kips, chosen)
+            for place, (speed, chosen) in enumerate(zip(self._speeds(), self._frequencies(), strict=True))
         ]
 
     def clock_settings(self) -> str:
         """What the clock is told."""
-        cores = [
+        clusters = [
             replace(speed, choice=RateChoice(chosen.choice, chosen.rates_kips(speed.rate_kips)))
             if chosen
             else speed
-            for (count, speed), chosen in zip(self._clusters(), self._frequencies(), strict=True)
-            for _ in range(count)
+            for speed, chosen in zip(self._speeds(), self._frequencies(), strict=True)
         ]
-        return settings(cores, self.quantum_us)
+        return settings([clusters[owner] for owner in self.machine.cluster_of_core], self.quantum_us)
 
     def fetch_kernel(self) -> Kernel:
         """Its kernel, fetched if the cache does not have it.
@@ -121,11 +121,8 @@ class Exact:
             return kernel
         return replace(kernel, image=program_of(kernel, self.archive))
 
-    def _clusters(self) -> list[tuple[int, ClassCosts]]:
-        speeds = self.speeds or costs(self.machine, self.mips, caches=self.caches)
-        return [
-            (count, speed) for (_, _, count, _, _), speed in zip(self.machine.clusters, speeds, strict=True)
-        ]
+    def _speeds(self) -> Sequence[ClassCosts]:
+        return self.speeds or costs(self.machine, self.mips, caches=self.caches)
 
     def _frequencies(self) -> Sequence[Frequencies | None]:
         """Those of each cluster; none without a governor."""

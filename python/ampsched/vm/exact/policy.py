@@ -64,12 +64,9 @@ def core_options(exact: Exact) -> list[str]:
 def _classes(exact: Exact) -> list[tuple[list[int], float]]:
     """CPUs and speed of each class, the fastest first."""
     found: dict[int, tuple[list[int], float]] = {}
-    first = 0
     for (*_, class_), cluster in zip(exact.machine.clusters, exact.clusters(), strict=True):
         cpus, speed = found.get(class_, ([], 0.0))
-        cpus = [*cpus, *range(first, first + cluster.cores)]
-        found[class_] = cpus, max(speed, cluster.speed)
-        first += cluster.cores
+        found[class_] = sorted([*cpus, *cluster.cores]), max(speed, cluster.speed)
     return [found[class_] for class_ in sorted(found, reverse=True)]
 
 

@@ -141,7 +141,7 @@ class Boot:
             "accel": "tcg,thread=single",
             "machine": self.guest.machine,
             "cpu": self.cpu + self.guest.switched_off,
-            "smp": str(sum(cluster.cores for cluster in self.clusters)),
+            "smp": str(sum(len(cluster.cores) for cluster in self.clusters)),
             "m": f"{self.memory_mb}M",
             "display": "none",
             "seed": "1",

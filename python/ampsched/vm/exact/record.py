@@ -62,13 +62,13 @@ def record(
 
 
 def _recording(exact: Exact, work: Work, trace: Path, name: str | None, machine: str, code: int) -> Recording:
-    kinds = [core_type for _, core_type, *_ in exact.machine.clusters]
-    clusters = list(zip(exact.clusters(), kinds, strict=True))
+    machine_clusters, clusters = exact.machine.clusters, exact.clusters()
+    owners = exact.machine.cluster_of_core
     return import_file(
         trace,
         commands=[name or Path(work.command[0]).name],
-        speeds=[cluster.speed for cluster, _ in clusters for _ in range(cluster.cores)],
-        kinds=[kind for cluster, kind in clusters for _ in range(cluster.cores)],
+        speeds=[clusters[owner].speed for owner in owners],
+        kinds=[machine_clusters[owner][1] for owner in owners],
         command=work.command,
         kernel=exact.fetch_kernel().release,
         recorder="vm",
@@ -134,7 +134,7 @@ def _calls(
         "command": [shown(word) for word in work.command],
         "recorder": "vm",
         "kernel": exact.fetch_kernel().release,
-        "cores": [{"speed": 1.0} for cluster in exact.clusters() for _ in range(cluster.cores)],
+        "cores": [{"speed": 1.0}] * exact.machine.cores,
         "machine": machine,
     }
     parts = room.check_path(work.cwd.absolute() / PARTS)

@@ -32,7 +32,7 @@ RECORDED = {
     "task_rename": "task",
     "sys_enter_futex": "syscalls",
     "sys_exit_futex": "syscalls",
-    **{f"sys_exit_{call}": "syscalls" for call in _WAITS},
+    **{f"sys_{side}_{call}": "syscalls" for call in _WAITS for side in ("enter", "exit")},
 }
 """The events of which recordings are made: who creates whom, at which futex threads wait, what a timer ends."""
 
@@ -153,15 +153,11 @@ def write_trace(text: Path, machine: Machine, file: BinaryIO) -> None:
         file: Where it is written.
     """
     writer = TraceWriter(file, machine)
-    story = _Story(writer, Threads.read(text), _cluster_of_core(machine))
+    story = _Story(writer, Threads.read(text), machine.cluster_of_core)
     with text.open(encoding="utf-8", errors="replace") as lines:
         for event in events(lines):
             story.tell(event)
     writer.finish()
-
-
-def _cluster_of_core(machine: Machine) -> list[int]:
-    return [index for index, (_, _, cores, _, _) in enumerate(machine.clusters) for _ in range(cores)]
 
 
 class _Story:

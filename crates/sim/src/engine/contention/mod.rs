@@ -60,7 +60,10 @@ struct Group {
 
 /// Who runs what where, and what follows for speeds.
 pub(super) struct Contention {
+    /// Those of a group follow each other.
     seats: Vec<Seat>,
+    /// Which seat is that of each core.
+    places: Vec<usize>,
     groups: Vec<Group>,
     memory: Option<Path>,
     /// How long lines wait for the memory, and for which part of the time it is busy.
@@ -102,11 +105,13 @@ impl Contention {
             return None;
         }
         let (mut seats, mut groups, mut columns) = (Vec::new(), Vec::new(), vec![0]);
+        let mut places = vec![0; machine.cores()];
         for (number, cluster) in machine.clusters.iter().enumerate() {
             let (sharing, cores) = (&cluster.sharing, cluster.cores.len());
             let size = if sharing.cores == 0 { cores } else { sharing.cores };
             for within in 0..cores {
                 let place = seats.len();
+                places[cluster.cores[within].index()] = place;
                 if within % size == 0 {
                     groups.push(Group {
                         first: place,
@@ -143,6 +148,7 @@ impl Contention {
             used: 0.0,
             rows: Vec::new(),
             seats,
+            places,
             groups,
             columns,
         }))
@@ -152,14 +158,14 @@ impl Contention {
     #[cold]
     fn rate_on(&mut self, speeds: &Speeds, core: CoreId, cluster: ClusterId, profile: u32) -> Rate {
         self.note(core);
-        let seat = &self.seats[core.index()];
+        let seat = &self.seats[self.places[core.index()]];
         if seat.profile == profile { seat.rate } else { speeds.rate(profile, cluster) }
     }
 
     /// Something may have changed on a core.
     #[cold]
     fn note(&mut self, core: CoreId) {
-        let seat = &mut self.seats[core.index()];
+        let seat = &mut self.seats[self.places[core.index()]];
         if !seat.is_stale {
             seat.is_stale = true;
             self.stale.push(core);
@@ -199,7 +205,8 @@ impl Contention {
 
     /// Another profile runs on a core now, or nothing. Returns whether that is so.
     fn seat(&mut self, machine: &Machine, speeds: &Speeds, core: CoreId, profile: u32) -> bool {
-        let seat = &mut self.seats[core.index()];
+        let place = self.places[core.index()];
+        let seat = &mut self.seats[place];
         seat.is_stale = false;
         if seat.profile == profile {
             return false;
@@ -209,7 +216,7 @@ impl Contention {
         seat.rate = Rate::default(); // whatever it is told then is news
         self.groups[group].is_stale = true;
         if profile != NOTHING {
-            self.seats[core.index()].row = self.learn(machine, speeds, profile, cluster);
+            self.seats[place].row = self.learn(machine, speeds, profile, cluster);
         }
         true
     }
@@ -263,7 +270,8 @@ impl Contention {
 
     /// How fast what runs on a core goes on, if that differs noticeably from how it has gone.
     #[inline]
-    fn news(&mut self, place: usize) -> Option<Rate> {
+    fn news(&mut self, core: CoreId) -> Option<Rate> {
+        let place = self.places[core.index()];
         let seat = &mut self.seats[place];
         if seat.profile == NOTHING {
             return None;
@@ -311,7 +319,8 @@ impl Engine<'_> {
     pub(super) fn forget_speeds(&mut self, cluster: ClusterId) {
         let Some(contention) = self.contention.as_deref_mut() else { return };
         for &core in &self.setup.machine.clusters[cluster.index()].cores {
-            contention.seats[core.index()].profile = NOTHING;
+            let place = contention.places[core.index()];
+            contention.seats[place].profile = NOTHING;
             contention.note(core);
         }
     }
@@ -342,7 +351,7 @@ impl Engine<'_> {
             }
             contention.wait();
             for core in self.cores.ids() {
-                if let Some(rate) = contention.news(core.index()) {
+                if let Some(rate) = contention.news(core) {
                     self.go_on_at(core, rate);
                 }
             }
@@ -367,7 +376,8 @@ impl Engine<'_> {
     pub(super) fn check_contention(&self) -> Result<(), SimError> {
         let Some(contention) = self.contention.as_deref() else { return Ok(()) };
         for core in self.cores.ids() {
-            if contention.seats[core.index()].profile != self.profile_on(core) {
+            let seat = &contention.seats[contention.places[core.index()]];
+            if seat.profile != self.profile_on(core) {
                 return Err(self.broken(format!("core {} has an old speed", core.0)));
             }
         }

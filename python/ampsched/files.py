@@ -1,7 +1,6 @@
 """Reading and writing what users name."""
 
 import contextlib
-import errno
 import io
 import os
 import re
@@ -9,6 +8,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,7 +116,7 @@ def parse_parquet(path: Path, content: bytes, columns: list[str] | None = None) 
     import polars
 
     try:
-        with _panics_told():
+        with panics_told():
             table = polars.scan_parquet(io.BytesIO(content))
             names = table.collect_schema().names()
             cells = table.select(polars.len()).collect().item() * len(names)
@@ -232,21 +232,31 @@ def parquet(frame: "polars.DataFrame", **how: Any) -> memoryview:  # noqa: ANN40
         OSError: If polars lacks something, such as descriptors.
     """
     buffer = io.BytesIO()
-    with _panics_told():
+    with panics_told():
         frame.write_parquet(buffer, **how)
     return buffer.getbuffer()
 
 
 @contextmanager
-def _panics_told() -> Iterator[None]:
-    """What polars gives up by a panic, such as threads that it cannot start, is an error like others."""
+def panics_told() -> Iterator[None]:
+    """Threads that cannot be started, by Python or by polars, which then panics, are errors like others."""
     try:
         yield
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":
+            raise
+        raise OSError(f"{error}: no memory, or too many (ulimit -u, the cgroup's pids.max)") from None
     except BaseException as error:
         # Of a type that has no name to catch it by, and is no Exception.
-        if type(error).__name__ != "PanicException":
+        if type(error).__name__ != "PanicException" or not _is_of_polars(error):
             raise
-        raise OSError(errno.EIO, f"polars cannot work here: {error}") from None
+        raise OSError(f"polars cannot work here: {error}") from None
+
+
+def _is_of_polars(error: BaseException) -> bool:
+    frames = traceback.walk_tb(error.__traceback__)
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in frames]
+    return modules[-1].partition(".")[0] == "polars"
 
 
 def check_suffix(what: str, path: Path | None, *suffixes: str) -> None:

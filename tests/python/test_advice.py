@@ -11,7 +11,8 @@ from ampsched._core import simulated_counter_names, simulated_counters
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import Recording, load, save
-from ampsched.recording.advice import BASELINE, FIRST_CHOICE, Choice, advise, check
+from ampsched.recording.advice import BASELINE, FIRST_CHOICE, Choice, advise
+from ampsched.recording.check import check
 from ampsched.recording.imports import import_file
 from ampsched.recording.machine import machine_text, recorded_machine
 from ampsched.statistics import Estimate
@@ -49,6 +50,20 @@ def test_the_answer_has_everything_that_a_decision_needs() -> None:
     assert len(text.splitlines()) <= 12
     assert f"best: {found.best.policy}" in text
     assert json.dumps(found.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("known", "target"),
+    [
+        ({"command": ["sort", "my file"]}, "-- sort 'my file'"),
+        ({"command": ["cat", "\\xff"]}, "-- COMMAND"),
+        ({"command": []}, "-- COMMAND"),
+        ({"command": ["postgres"], "window_ns": 5}, "--pid PID"),
+    ],
+)
+def test_what_is_suggested_names_the_program(tmp_path: Path, known: dict[str, object], target: str) -> None:
+    found = advise(edited(UNEVEN, tmp_path, **known), "2B2S", POLICIES, repeat=2)
+    assert found.target == target
 
 
 def test_of_equally_good_policies_the_first_choice_is_suggested() -> None:
@@ -129,7 +144,7 @@ def test_recordings_stand_wherever_a_workload_is_asked_for(tmp_path: Path) -> No
     alone = simulate("2B2S", UNEVEN, "linux")
     fast = simulate("2B2S", f"{UNEVEN}:speed=0.5", "linux")
     assert fast.makespan_ns > 1.5 * alone.makespan_ns
-    balanced = simulate("2B2S", f"{UNEVEN}:balanced=1", "linux")
+    balanced = simulate("2B2S", f"{UNEVEN}:sharing=2", "linux")
     assert balanced.makespan_ns < 0.9 * alone.makespan_ns
     mix = tmp_path / "mix.toml"
     mix.write_text(
@@ -140,7 +155,7 @@ def test_recordings_stand_wherever_a_workload_is_asked_for(tmp_path: Path) -> No
     for wrong, message in [
         (f"{UNEVEN}:speedup=99", "speedup: 99 is not within 1 to 50"),
         (f"{UNEVEN}:speed=0", "speed: 0 is not above 0"),
-        (f"{UNEVEN}:balanced=2", "balanced: 2 is neither 0 nor 1"),
+        (f"{UNEVEN}:sharing=3", "sharing: 3 is neither 0, 1 nor 2"),
         (f"{UNEVEN}:sped=1", 'did you mean "speed"'),
         ("missing.ampr", "No such file"),
     ]:
@@ -152,7 +167,7 @@ def test_notes_say_what_a_replay_does_differently(tmp_path: Path) -> None:
     recording: Recording = import_file(ROOT / "lab/calibration/recordings/ferret_400q.npz.zst")
     save(recording, tmp_path / "ferret.ampr")
     notes = Catalog.shipped().notes(str(tmp_path / "ferret.ampr"))
-    assert notes == ["conditions are replayed as 9 queues"]
+    assert notes == ["jobs of 4 threads are taken by who is free"]
 
 
 def test_the_command_answers_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

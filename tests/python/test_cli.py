@@ -1,13 +1,18 @@
 """The command line: what it prints, and how it ends."""
 
 import json
+import os
 import re
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest import Ampsched, command_path
 
 import ampsched
+from ampsched.cli import app
+from ampsched.cpus import allowed_cpus
 from ampsched.governor import governors
 from ampsched.policy import policies
 from ampsched.registry import Registered
@@ -192,6 +197,24 @@ def test_low_reader_that_leaves_early_gets_no_traceback(tmp_path: Path) -> None:
     assert ended.stderr == ""
 
 
+def test_h34_a_file_whose_reader_has_left_is_named(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    os.mkfifo(page)
+    reader = threading.Thread(target=lambda: page.open("rb").close(), daemon=True)
+    reader.start()
+    ended = ampsched_here("simulate", "-m", "2B2S", "-w", "sync-1", "-p", "cfs", "--html", str(page))
+    assert (ended.code, ended.err) == (2, f"error: {page}: Broken pipe\n")
+
+
+def test_h34_a_kernel_that_names_no_cpus_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_is_enough(_: int) -> set[int]:
+        raise OverflowError("could not allocate a large enough CPU set")
+
+    monkeypatch.setattr(os, "sched_getaffinity", none_is_enough)
+    with pytest.raises(OSError, match="does not say which CPUs"):
+        allowed_cpus()
+
+
 def test_shell_completion(ampsched_process: Ampsched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_AMPSCHED_COMPLETE", "complete_bash")
     for words, wanted in {
@@ -205,3 +228,55 @@ def test_shell_completion(ampsched_process: Ampsched, monkeypatch: pytest.Monkey
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
         assert wanted in ampsched_process().out.split()
+
+
+class PanicException(BaseException):
+    """What a library written in Rust raises where it gives up."""
+
+
+def given_up(module: str) -> None:
+    """Gives up in a module of that name."""
+    exec("raise PanicException('no thread')", {"__name__": module, "PanicException": PanicException})
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "says"),
+    [
+        (lambda: given_up("polars.frame"), 2, "error: polars cannot work here: no thread\n"),
+        (lambda: __import__("polars.missing"), 2, "error: polars.missing cannot be loaded"),
+        (lambda: Path("x" * 300).write_text(""), 2, "error: xxx"),
+        (lambda: raised(BrokenPipeError(32, "Broken pipe", "out.csv")), 2, "error: out.csv: Broken pipe\n"),
+        (lambda: raised(BrokenPipeError(32, "Broken pipe")), 1, ""),
+        (
+            lambda: raised(RuntimeError("can't start new thread")),
+            2,
+            "error: can't start new thread: no memory",
+        ),
+    ],
+)
+def test_h34_what_libraries_and_the_system_refuse_is_one_line(
+    what: Callable[[], object],
+    code: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(app, "_command", lambda _: what())
+    monkeypatch.setattr(app, "_discard_output", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        app.main([])
+    said = capsys.readouterr().err
+    assert ended.value.code == code
+    assert said.startswith(says)
+    assert said.count("\n") == bool(says)
+
+
+def raised(error: Exception) -> None:
+    """Raises it."""
+    raise error
+
+
+def test_h34_a_panic_of_our_own_is_none_of_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_command", lambda _: given_up("ampsched.api"))
+    with pytest.raises(PanicException):
+        app.main([])

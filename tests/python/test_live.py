@@ -437,7 +437,8 @@ def test_a_scheduler_that_ends_early_is_named(kernel: FakeKernel) -> None:
         under.loaded(refused),
     ):
         pass
-    leaves = kernel.enables(f"sleep 0.2; echo disabled >{kernel.state}; echo stalled")
+    # The kernel is rid of a scheduler before the scheduler's process says why.
+    leaves = kernel.enables(f"sleep 0.2; echo disabled >{kernel.state}; sleep 0.3; echo stalled")
     with pytest.raises(RuntimeError, match="ended while the programs ran: stalled"), under.loaded(leaves):
         kernel.wait_until_disabled()
 

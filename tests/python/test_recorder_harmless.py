@@ -107,6 +107,14 @@ def test_h34_02_a_full_disk_loses_events_and_harms_nobody(
     assert info["lost_events"] > 0 or any("Threads for which" in text for text in info["unknown"])
 
 
+def test_h35_1_functions_of_the_programs_own_are_not_called_for_others(
+    folder_of_programs: Path, tmp_path: Path
+) -> None:
+    program = build(folder_of_programs, "own.c", "-rdynamic")
+    plain = subprocess.run([program], capture_output=True, text=True, timeout=60)
+    assert record(tmp_path, "-o", "r.ampr", "--", program).stdout == plain.stdout == "1\n"
+
+
 def test_h34_02_a_limited_address_space_stays_the_programs(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "import mmap; mmap.mmap(-1, 600 << 20); print('fits')"]
     script = f'ulimit -v {1200 << 10}; exec "$@"'

@@ -48,10 +48,18 @@ enum kind {
     BARRIER_INIT,
     IO,
     OMP_CHUNK = 35,
+    READ,  /* object: a stream's end as this process has it; aux: bytes */
+    WRITE, /* the same; when it began. 0 bytes: it has waited for room, and ends here */
     CREATE_PROCESS = 64, /* object: the process's id as the kernel has it */
     JOIN_PROCESS,        /* the same */
     ANCHOR,              /* what follows begins here, with a reading; the time before it is the program's */
     OWN_TIME,            /* the same, but the time before it is the recorder's */
+    PAIR,                /* two ends of one stream are made. object, aux: each */
+    CONNECTED,           /* object: an end of a stream; aux: what names the connection at both ends */
+    ACCEPTED,            /* the same */
+    ADD,                 /* object: what counts, or queues, what others wait for: a counter, or a server's address */
+    TAKE,                /* it has waited there */
+    KILL,                /* object: the process that gets a signal, as the kernel has it; aux: the signal */
 };
 
 enum flag {
@@ -101,10 +109,11 @@ struct head {
     uint64_t instructions;
     uint32_t has_instructions, is_ended;
     uint32_t clock; /* enum clock */
-    uint32_t startup_us; /* CPU time of the very first thread before it was recorded: loading the program */
+    uint32_t startup_us; /* CPU time of a first thread until its program was loaded, all programs before included */
     char name[16];
     struct pair stopped; /* if it still ran at the end of its process: when, and its CPU time by then */
     uint32_t is_sandboxed; /* from some moment on, CPU time was not read but told by ticks */
+    uint32_t before_us;    /* CPU time of the recorder before the recording began, in the very first program */
 };
 
 #define FIRST_SLOTS 1024 /* where slots begin in a thread's first chunk: between, the recorder keeps its own things */

@@ -219,10 +219,12 @@ static void open_recording(const char *folder)
         return;
     }
     begin_thread(self, is_continued);
-    if (!is_continued && process_number == 0) {
-        self->head->startup_us = (uint32_t)(begin_ns / 1000);
-    } else { /* the very first program's is over when the recording begins */
-        self->head->own_ns += thread_cpu_ns() - begin_ns;
+    self->head->startup_us = (uint32_t)(begin_ns / 1000);
+    uint64_t own_ns = thread_cpu_ns() - begin_ns;
+    if (is_continued || process_number > 0) {
+        self->head->own_ns += own_ns;
+    } else { /* over when the recording begins */
+        self->head->before_us = (uint32_t)(own_ns / 1000);
     }
 }
 
@@ -238,7 +240,7 @@ __attribute__((constructor)) static void open_process(void)
 }
 
 /* The end of a process; other threads may still run. */
-__attribute__((destructor)) void end_process(void)
+void end_process(void)
 {
     if (!control) {
         return;
@@ -253,6 +255,14 @@ __attribute__((destructor)) void end_process(void)
     control->process[process_number].is_ended = 1;
 }
 
+__attribute__((destructor)) static void leave_process(void)
+{
+    if (control && (uintptr_t)self_ > (uintptr_t)NO_THREAD) {
+        tell_unsent(self_);
+    }
+    end_process();
+}
+
 /* In a child: only the thread lives that has called fork. What it has written into is still its parent's. A sandbox's
  * child cannot even ask who it is. */
 void after_fork(void)
@@ -264,6 +274,7 @@ void after_fork(void)
         return;
     }
     find_process();
+    forget_files(0, 2); /* daemon() has others there, and tells nobody */
     struct thread *child = new_thread(0);
     if (child) {
         begin_thread(child, 0);

@@ -5,10 +5,15 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -96,6 +101,19 @@ struct __jmp_buf_tag;
     X(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t)) \
     X(ssize_t, sendmsg, (int, const struct msghdr *, int)) \
     X(ssize_t, sendfile64, (int, int, off64_t *, size_t)) \
+    X(ssize_t, sendfile, (int, int, off_t *, size_t)) \
+    X(ssize_t, splice, (int, off64_t *, int, off64_t *, size_t, unsigned)) \
+    X(int, socketpair, (int, int, int, int[2])) \
+    X(int, close, (int)) \
+    X(int, dup2, (int, int)) \
+    X(int, dup3, (int, int, int)) \
+    X(void, closefrom, (int)) \
+    X(int, close_range, (unsigned, unsigned, int)) \
+    X(int, eventfd, (unsigned, int)) \
+    X(int, timerfd_create, (clockid_t, int)) \
+    X(int, signalfd, (int, const sigset_t *, int)) \
+    X(int, eventfd_read, (int, eventfd_t *)) \
+    X(int, eventfd_write, (int, eventfd_t)) \
     X(int, poll, (struct pollfd *, nfds_t, int)) \
     X(int, __poll_chk, (struct pollfd *, nfds_t, int, size_t)) \
     X(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *)) \
@@ -108,12 +126,53 @@ struct __jmp_buf_tag;
     X(int, connect, (int, const struct sockaddr *, socklen_t)) \
     X(int, fsync, (int)) \
     X(int, fdatasync, (int)) \
+    X(int, kill, (pid_t, int)) \
+    X(int, sigqueue, (pid_t, int, const union sigval)) \
     X(int, sigwait, (const sigset_t *, int *)) \
     X(int, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *)) \
     X(int, sigwaitinfo, (const sigset_t *, siginfo_t *)) \
     X(int, sigsuspend, (const sigset_t *)) \
     X(int, pause, (void)) \
-    X(int, system, (const char *))
+    X(int, system, (const char *)) \
+    X(size_t, fread, (void *, size_t, size_t, FILE *)) \
+    X(size_t, fread_unlocked, (void *, size_t, size_t, FILE *)) \
+    X(size_t, __fread_chk, (void *, size_t, size_t, size_t, FILE *)) \
+    X(size_t, __fread_unlocked_chk, (void *, size_t, size_t, size_t, FILE *)) \
+    X(char *, fgets, (char *, int, FILE *)) \
+    X(char *, fgets_unlocked, (char *, int, FILE *)) \
+    X(char *, __fgets_chk, (char *, size_t, int, FILE *)) \
+    X(char *, __fgets_unlocked_chk, (char *, size_t, int, FILE *)) \
+    X(ssize_t, getline, (char **, size_t *, FILE *)) \
+    X(ssize_t, getdelim, (char **, size_t *, int, FILE *)) \
+    X(ssize_t, __getdelim, (char **, size_t *, int, FILE *)) \
+    X(int, getc, (FILE *)) \
+    X(int, fgetc, (FILE *)) \
+    X(int, getc_unlocked, (FILE *)) \
+    X(int, fgetc_unlocked, (FILE *)) \
+    X(int, getchar, (void)) \
+    X(int, getchar_unlocked, (void)) \
+    X(int, __uflow, (FILE *)) \
+    X(int, __underflow, (FILE *)) \
+    X(size_t, fwrite, (const void *, size_t, size_t, FILE *)) \
+    X(size_t, fwrite_unlocked, (const void *, size_t, size_t, FILE *)) \
+    X(int, fputs, (const char *, FILE *)) \
+    X(int, fputs_unlocked, (const char *, FILE *)) \
+    X(int, puts, (const char *)) \
+    X(int, putc, (int, FILE *)) \
+    X(int, fputc, (int, FILE *)) \
+    X(int, putc_unlocked, (int, FILE *)) \
+    X(int, fputc_unlocked, (int, FILE *)) \
+    X(int, putchar, (int)) \
+    X(int, putchar_unlocked, (int)) \
+    X(int, __overflow, (FILE *, int)) \
+    X(int, vfprintf, (FILE *, const char *, va_list)) \
+    X(int, __vfprintf_chk, (FILE *, int, const char *, va_list)) \
+    X(int, fflush, (FILE *)) \
+    X(int, fflush_unlocked, (FILE *)) \
+    X(int, fclose, (FILE *)) \
+    X(int, pclose, (FILE *)) \
+    X(FILE *, freopen, (const char *, const char *, FILE *)) \
+    X(FILE *, freopen64, (const char *, const char *, FILE *))
 
 /* The real functions. */
 struct real {

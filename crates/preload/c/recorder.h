@@ -8,6 +8,9 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 
 #include "form.h"
@@ -16,7 +19,10 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LIBRARY_LOCAL __attribute__((tls_model("initial-exec")))
-#define CALLS_SHORTER_NS 20000 /* input and output that takes less is no event */
+#define CALLS_SHORTER_NS 20000 /* input and output that takes less is no event, but at ends of streams */
+
+/* Details of IO: as in crates/recording/src/model.rs. */
+enum io { READS, WRITES, POLLS, OTHER, INTERRUPTED, STORAGE };
 
 /* A recorded thread. It lives in the thread's first chunk, for ever. */
 struct thread {
@@ -26,6 +32,7 @@ struct thread {
     struct slot *next, *end;      /* the free part of its chunk */
     volatile uint32_t is_busy;    /* a signal's handler finds this thread inside the recorder; or HIDDEN */
     uint32_t number, sequence;    /* of its chunks */
+    uint32_t has_no_room;         /* there was no next chunk */
     uint32_t creator;
     int counter;                  /* file descriptor of the instructions' counter, or -1 */
     uint64_t counter_id;
@@ -38,6 +45,10 @@ struct thread {
     void *(*routine)(void *);
     void *argument;
     struct thread *prev;          /* which this process has recorded */
+    union {                       /* of files.c and sockets.c: nothing big lies on the program's stack */
+        struct stat status;
+        struct sockaddr_un address;
+    } answer;
 };
 
 #define HIDDEN 2      /* inside a runtime whose own ways to wait and to wake are no events */
@@ -92,19 +103,24 @@ static inline int is_unswitched(const struct thread *self)
     return *self->rseq_cs == (uintptr_t)&mark;
 }
 
+/* Fills the next slot, which must be free. */
+static inline void append(struct thread *self, uint64_t now, uint64_t what, uint32_t object, uint32_t aux)
+{
+    struct slot *slot = self->next;
+    slot->object = object;
+    slot->aux = aux;
+    __atomic_store_n(&slot->head, what | (now - self->last) << 16, __ATOMIC_RELEASE);
+    self->last = now;
+    self->next = slot + 1;
+}
+
 /* Adds an event that ends now. */
 static inline void note(struct thread *self, unsigned kind, unsigned flags, uint32_t object, uint32_t aux)
 {
     if (LIKELY(is_unswitched(self) && !self->is_busy && self->next < self->end)) {
         self->is_busy = 1;
         __asm__ volatile("" ::: "memory");
-        uint64_t now = ticks();
-        struct slot *slot = self->next;
-        slot->object = object;
-        slot->aux = aux;
-        __atomic_store_n(&slot->head, kind | flags << 8 | (now - self->last) << 16, __ATOMIC_RELEASE);
-        self->last = now;
-        self->next = slot + 1;
+        append(self, ticks(), kind | flags << 8, object, aux);
         __asm__ volatile("" ::: "memory");
         self->is_busy = 0;
         return;
@@ -112,10 +128,26 @@ static inline void note(struct thread *self, unsigned kind, unsigned flags, uint
     note_slowly(self, kind, flags, object, aux);
 }
 
-/* Before a call that may block: from here on, time without a core is the call's. */
+/* Adds an event that has happened at `then`, a moment behind `before`: in a call that has returned since. */
+static inline void note_at(struct thread *self, uint64_t then, unsigned kind, uint32_t object, uint32_t aux)
+{
+    if (UNLIKELY(self->is_busy || self->next >= self->end)) {
+        note_slowly(self, kind, 0, object, aux);
+        return;
+    }
+    self->is_busy = 1;
+    __asm__ volatile("" ::: "memory");
+    /* A signal's handler may have been noted meanwhile. */
+    append(self, then > self->last ? then : self->last, kind, object, aux);
+    __asm__ volatile("" ::: "memory");
+    self->is_busy = 0;
+}
+
+/* Before a call that may block: from here on, time without a core is the call's. There is room for what it notes. */
 static inline void before(struct thread *self)
 {
-    if (UNLIKELY(!is_unswitched(self))) {
+    int is_filled = self->end - self->next < 4 && !self->has_no_room;
+    if (UNLIKELY(!is_unswitched(self) || is_filled)) {
         note_slowly(self, ANCHOR, 0, 0, 0);
     }
 }
@@ -157,6 +189,48 @@ void close_counter(struct thread *self);
 /* sandbox.c: whether the process may be killed for system calls that it does not make itself. */
 extern int is_sandboxed;
 void notice_sandbox(void);
+
+/* Makes a call that may block, and tells of it: `tell` knows the thread, when it began, and its result. */
+#define TOLD(type, call, tell) \
+    struct thread *self = current(); \
+    if (UNLIKELY(!self)) { \
+        return call; \
+    } \
+    before(self); \
+    uint64_t begin = ticks(); \
+    type result = call; \
+    tell; \
+    return result
+
+/* How a call that failed or read nothing has ended: by a signal or the end of all who could write to a pipe, perhaps a
+ * child has ended. */
+static inline enum io ended(ssize_t result, enum io aux)
+{
+    int is_ended = (result < 0 && errno == EINTR) || (aux == READS && result == 0);
+    return is_ended ? INTERRUPTED : aux;
+}
+
+/* files.c: what a file descriptor is. The id of a stream or a counter is the same in all processes. SIGNALS is one at
+ * which signals are read (signalfd). */
+enum file { UNKNOWN_FILE, OTHER_FILE, PIPE, COUNTER, SOCKET, STORED, TIMER, SIGNALS, FILE_KINDS };
+uint32_t file_of(struct thread *self, int file);
+void forget_files(int from, int to);
+void has_read(struct thread *self, int file, uint64_t begin, ssize_t bytes);
+void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t result, enum io aux);
+void has_peeked(struct thread *self, int file, uint64_t begin, ssize_t bytes);
+void has_written(struct thread *self, int file, uint64_t begin, ssize_t bytes);
+static inline enum file kind_of(uint32_t id)
+{
+    return (enum file)(id % FILE_KINDS);
+}
+
+static inline int is_stream(uint32_t id)
+{
+    return kind_of(id) == PIPE || kind_of(id) == SOCKET;
+}
+
+/* stdio.c */
+void tell_unsent(struct thread *self);
 
 /* Regions of OpenMP are numbered (gomp.c); LLVM's runtime tells what it does (ompt.c). */
 uint32_t new_region(void);

@@ -153,6 +153,7 @@ void next_chunk(struct thread *self)
 {
     uint64_t begin = ticks();
     struct chunk *chunk = take_chunk(self->number, self->sequence + 1);
+    self->has_no_room = !chunk;
     if (!chunk) {
         self->end = self->next;
         return;

@@ -207,7 +207,7 @@ impl Machine {
         self.inner.cores()
     }
 
-    /// Clusters in the order of their cores: name, core type, cores, highest frequency in MHz, class (0 is the
+    /// Clusters in the order of the file: name, core type, cores, highest frequency in MHz, class (0 is the
     /// slowest).
     #[getter]
     fn clusters(&self) -> Vec<(String, String, usize, u32, u8)> {
@@ -216,6 +216,13 @@ impl Machine {
             (name, core_type, cluster.cores.len(), cluster.max_mhz(), cluster.class.0)
         };
         self.inner.clusters.iter().map(row).collect()
+    }
+
+    /// The cluster of each core, by the cores' numbers: its place among `clusters`.
+    #[getter]
+    fn cluster_of_core(&self) -> Vec<usize> {
+        let cores = (0..self.inner.cores()).map(ampsched_model::CoreId::from);
+        cores.map(|core| self.inner.cluster_of(core).index()).collect()
     }
 
     /// Frequencies of a cluster in MHz, ascending.

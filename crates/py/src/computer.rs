@@ -7,6 +7,7 @@ use ampsched_computer::{CoreKind as Inner, Root};
 use pyo3::prelude::*;
 
 use crate::error::input;
+use crate::interrupt::no_thread;
 
 /// Cores of this computer that are alike.
 #[pyclass(frozen, eq, hash, module = "ampsched._core")]
@@ -81,9 +82,10 @@ pub fn core_kinds(cpus: BTreeSet<usize>, root: PathBuf) -> PyResult<Vec<CoreKind
 }
 
 /// From the return of the call that wakes a thread on an idle CPU until that thread runs, in ns, here and now.
+/// Errors: no thread can be had.
 #[pyfunction]
-pub fn wakeup_ns(py: Python<'_>) -> u64 {
-    py.detach(ampsched_computer::wakeup_ns)
+pub fn wakeup_ns(py: Python<'_>) -> PyResult<u64> {
+    py.detach(ampsched_computer::wakeup_ns).map_err(|_| no_thread())
 }
 
 /// Reads a list of CPUs such as `0-3,8`, in ascending order; `source` says in errors where it stands.

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use ampsched_sim::Interrupt;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 /// How often signals are looked for.
@@ -39,7 +40,7 @@ pub fn interruptible<T: Send + 'static>(
         let _working: Sender<()> = working;
         work(interrupt)
     };
-    let worker = thread::Builder::new().stack_size(STACK).spawn(run)?;
+    let worker = thread::Builder::new().stack_size(STACK).spawn(run).map_err(|_| no_thread())?;
     while !py.detach(|| has_ended(&mut ended, LOOK)) {
         if let Err(raised) = py.check_signals() {
             is_wanted.store(true, Ordering::Relaxed);
@@ -48,6 +49,11 @@ pub fn interruptible<T: Send + 'static>(
         }
     }
     py.detach(|| worker.join()).map_or_else(|panic| panic::resume_unwind(panic), Ok)
+}
+
+/// What Python raises where no thread can be had, so that callers know one error.
+pub fn no_thread() -> PyErr {
+    PyRuntimeError::new_err("can't start new thread")
 }
 
 /// Waits for the end of the work, but not longer than that.

@@ -51,6 +51,9 @@ mod _core {
     /// The profile that recorded programs are taken for.
     #[pymodule_export]
     const TYPICAL_PROFILE: &str = ampsched_recording::TYPICAL_PROFILE;
+    /// Greatest error of the work of a lifted thread, as a share.
+    #[pymodule_export]
+    const LIFT_WORK_ERROR_MAX: f64 = ampsched_recording::lift::WORK_ERROR_MAX;
 
     /// SHA-256 of the sources that determine results.
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Recordings of programs.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ampsched_recording as recording;
@@ -8,6 +9,10 @@ use pyo3::prelude::*;
 
 use crate::error::{InputError, input};
 use crate::interrupt::interruptible;
+
+/// Work of threads, causes, and critical paths.
+type Laws =
+    (Vec<Option<u64>>, Vec<(&'static str, u32, u32, u64)>, Vec<BTreeMap<&'static str, f64>>);
 
 /// A recorded run of a program.
 #[pyclass(frozen, module = "ampsched._core")]
@@ -76,8 +81,22 @@ impl Recording {
     #[getter]
     fn shared_ns(&self, py: Python<'_>) -> PyResult<f64> {
         let inner = Arc::clone(&self.inner);
-        let options = recording::Options::default();
+        let sharing = recording::Sharing::All;
+        let options = recording::Options { sharing, ..recording::Options::default() };
         interruptible(py, move |_| recording::replay(&inner, &options).shared_ns)
+    }
+
+    /// What every execution of its replay obeys: work of each thread in ns; who can do nothing before whom (how, cause,
+    /// effect, work in ns); and the critical path at each speed, by what its time is, in ns.
+    fn laws(&self, py: Python<'_>, speeds: Vec<f64>) -> PyResult<Laws> {
+        let inner = Arc::clone(&self.inner);
+        let found = interruptible(py, move |_| recording::laws(&inner, &speeds))?;
+        let cause =
+            |each: &recording::Cause| (each.bond.word(), each.cause, each.effect, each.work_ns);
+        let path =
+            |path: &recording::Path| path.parts().map(|(part, ns)| (part.word(), ns)).collect();
+        let causes = found.causes.iter().map(cause).collect();
+        Ok((found.work_ns, causes, found.paths.iter().map(path).collect()))
     }
 
     /// Number of events of all threads.

@@ -13,4 +13,7 @@ mod replay;
 pub use file::{MAGIC, Writer, read};
 pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
 pub use raw::{Whole, from_raw};
-pub use replay::{Options, Replay, Replayed, TYPICAL_PROFILE, replay};
+pub use replay::{
+    Bond, Cause, Laws, Options, Part, Path, Replay, Replayed, Sharing, TYPICAL_PROFILE, laws,
+    replay,
+};

@@ -44,7 +44,7 @@ kinds! {
     Exit = 2, "exit";
     /// It creates a thread. `object`: that thread's index.
     Create = 3, "create";
-    /// It waits for the end of a thread, or of a process, that it created. `object`: that thread's index.
+    /// It waits for the end of a thread, or of a process. `object`: that thread's index.
     Join = 4, "join";
     /// It acquires a mutex. `aux`: 2 by trylock.
     Lock = 5, "lock";
@@ -90,9 +90,10 @@ kinds! {
     OmpCritical = 25, "critical";
     /// It leaves a critical section of OpenMP.
     OmpCriticalEnd = 26, "critical end";
-    /// It returns from waiting at a futex that the program uses itself. `aux`: the error number, 0 if woken.
+    /// It returns from waiting at a futex that the program uses itself, for a counter (eventfd), or for a connection.
+    /// `aux`: the error number, 0 if woken.
     FutexWait = 27, "futex wait";
-    /// It wakes threads that wait at a futex. `aux`: how many were woken.
+    /// It wakes threads that wait there. `aux`: how many were woken.
     FutexWake = 28, "futex wake";
     /// It has slept. `aux`: 1 if until a time, so that who comes late sleeps less.
     Sleep = 29, "sleep";
@@ -100,7 +101,7 @@ kinds! {
     Yield = 30, "yield";
     /// A barrier is made. `aux`: its parties.
     BarrierInit = 31, "make barrier";
-    /// It returns from input or output. `aux`: 0 read, 1 write, 2 poll, or `IO_OTHER`, `IO_INTERRUPTED`.
+    /// It returns from input or output. `aux`: how, from `IO_READ` to `IO_STORAGE`.
     Io = 32, "input or output";
     /// As the kernel tells it: this thread wakes a blocked one. `object`: that thread's index.
     Wake = 33, "wake";
@@ -109,13 +110,26 @@ kinds! {
     Block = 34, "block";
     /// It takes a chunk of a dynamic loop or a task of OpenMP. `aux`: iterations.
     OmpChunk = 35, "take chunk";
+    /// It has read from a pipe or a connection, both of whose ends were recorded. `object`: the stream. `aux`: bytes;
+    /// 0 if it has waited until there is something.
+    Read = 36, "read from stream";
+    /// It writes to such a stream. `aux`: bytes, which can be read from now on; 0 if it has waited for room.
+    Write = 37, "write to stream";
 }
 
+/// Details of [`Kind::Io`]: it has read, it has written, or it has waited for several files.
+pub const IO_READ: u32 = 0;
+/// See [`IO_READ`].
+pub const IO_WRITE: u32 = 1;
+/// See [`IO_READ`].
+pub const IO_POLL: u32 = 2;
 /// Detail of [`Kind::Io`]: neither reading, writing nor polling.
 pub const IO_OTHER: u32 = 3;
 /// Detail of [`Kind::Io`]: perhaps the end of a child has ended the wait. It was ended by a signal or by the end of a
 /// pipe, or the call has waited for a child that it had created itself.
 pub const IO_INTERRUPTED: u32 = 4;
+/// Detail of [`Kind::Io`]: it has waited for a disk, or a file there.
+pub const IO_STORAGE: u32 = 5;
 
 /// The core of an event if nobody has told it.
 pub const UNKNOWN_CORE: u16 = u16::MAX;
@@ -222,6 +236,11 @@ impl Thread {
         self.events.first().map_or(0, before)
     }
 
+    /// Whether it has done its last thing by then.
+    pub fn ends_by(&self, at_ns: u64) -> bool {
+        self.events.last().is_some_and(|last| last.at_ns <= at_ns)
+    }
+
     /// CPU time, in ns.
     pub fn cpu_ns(&self) -> u64 {
         self.sum(|event| event.cpu_ns)
@@ -278,6 +297,9 @@ pub struct Info {
     pub kernel: String,
     /// From the first event to the last, in ns.
     pub wall_ns: u64,
+    /// Length of the window, in ns, if the program ran before and went on: then it has no begin, end or exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
     /// Estimated (time with the recorder) / (time without), if known.
     pub slowdown: Option<f64>,
     /// Share of the CPUs' time that other programs and the hypervisor took meanwhile, 0 to 1, if it was measured.
@@ -341,14 +363,14 @@ impl Recording {
         events.filter(|event| event.is_blocked || event.kind == Kind::Block).count()
     }
 
-    /// Time that threads were blocked, in ns: in all, and with a cause that is known. Of input and output it is not:
-    /// who has written what was waited for may be a device, a person or a thread.
+    /// Time that threads were blocked, in ns: in all, and with a cause that is known. Of input and output it is
+    /// only that of disks: who else has written what was waited for may be a person or a thread.
     pub fn blocked_ns(&self) -> (u64, u64) {
         let mut sums: (u64, u64) = (0, 0);
         for event in self.threads.iter().flat_map(|thread| &thread.events) {
             sums.0 = sums.0.saturating_add(event.wait_ns);
             let is_known = match event.kind {
-                Kind::Io => false,
+                Kind::Io => event.aux == IO_STORAGE,
                 Kind::Block => !matches!(Wake::from_aux(event.aux), Wake::Unknown | Wake::Outside),
                 _ => true,
             };

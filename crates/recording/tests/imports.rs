@@ -370,3 +370,44 @@ fn compressed_records_of_perf_tell_the_same() {
     let found = import("x", &packed, &of_prog()).unwrap();
     assert_eq!(found, import("x", &file, &of_prog()).unwrap());
 }
+
+/// What has ended the blocks of thread 7, which is woken from outside of what was recorded.
+fn ends_of_blocks(lines: &[String]) -> Vec<Wake> {
+    let recording = of_text(&lines.concat(), &[]);
+    let events = &recording.threads[0].events;
+    events
+        .iter()
+        .filter(|event| event.kind == Kind::Block)
+        .map(|event| Wake::from_aux(event.aux))
+        .collect()
+}
+
+fn call_event(at_us: u64, event: &str, fields: &str) -> String {
+    format!("t7 7 [000] 1.{at_us:06}: syscalls:sys_{event}: {fields}\n")
+}
+
+#[test]
+fn only_the_block_in_a_call_whose_time_is_over_has_a_timer_as_its_end() {
+    let asleep = [switch(10, 0, "7", "S", "0"), switch(3_000, 0, "0", "R", "7")];
+    let end = [switch(9_000, 0, "7", "X", "0")];
+    let around = |before: &[String], after: &[String]| {
+        let begin = [switch(0, 0, "0", "R", "7")];
+        ends_of_blocks(&[&begin, before, &asleep, after, &end].concat())
+    };
+    for call in ["nanosleep", "clock_nanosleep", "poll", "select", "epoll_wait", "epoll_pwait2"] {
+        let enter = |at_us| call_event(at_us, &format!("enter_{call}"), "fd: 0x3");
+        let exit = |at_us, result| call_event(at_us, &format!("exit_{call}"), result);
+        // However long the way back from the wake-up takes.
+        for late_us in [3_001, 3_101, 7_000] {
+            let found = around(&[enter(5)], &[exit(late_us, "0x0")]);
+            assert_eq!(found, [Wake::Timer], "{call} {late_us}");
+        }
+        // A call that did not wait says nothing of the wait before it.
+        let found = around(&[enter(5)], &[exit(3_001, "0x1"), enter(3_002), exit(3_003, "0x0")]);
+        assert_eq!(found, [Wake::Unknown], "{call}");
+        // If no call was seen to begin, the end of one just behind a wait is its own.
+        for (late_us, wake) in [(3_099, Wake::Timer), (3_101, Wake::Unknown)] {
+            assert_eq!(around(&[], &[exit(late_us, "0x0")]), [wake], "{call} {late_us}");
+        }
+    }
+}

@@ -3,38 +3,10 @@
 mod common;
 
 use ampsched_model::{ObjectKind, Op};
-use ampsched_recording::{Event, Info, Kind, Options, Recording, Thread, Wake, replay};
+use ampsched_recording::{Event, Kind, Options, Recording, Sharing, Thread, Wake, replay};
 use ampsched_sim::SimError;
-use common::{catalog, profile, replayed, run_on};
+use common::{Script, catalog, profile, recording, replayed, run_on};
 use proptest::prelude::*;
-
-/// Events of a thread, written one after the other; times are ms.
-#[derive(Default)]
-struct Script {
-    events: Vec<Event>,
-}
-
-impl Script {
-    /// An event at a time, with so much work before it.
-    fn at(mut self, at_ms: u64, work_ms: u64, kind: Kind, object: u32, aux: u32) -> Self {
-        let event = Event::new(kind, at_ms * 1_000_000, work_ms * 1_000_000);
-        self.events.push(Event { object, aux, ..event });
-        self
-    }
-
-    /// The last event ended a wait of so long.
-    fn waited(mut self, ms: u64) -> Self {
-        let last = self.events.last_mut().unwrap();
-        (last.wait_ns, last.is_blocked) = (ms * 1_000_000, true);
-        self
-    }
-}
-
-fn recording(threads: Vec<Script>) -> Recording {
-    let thread = |script: Script| Thread { events: script.events, ..Thread::default() };
-    let info = Info { name: "p".to_owned(), ..Info::default() };
-    Recording { info, threads: threads.into_iter().map(thread).collect(), is_cut_off: false }
-}
 
 /// How long it takes under `cfs` on a machine without costs, in ms.
 fn makespan_ms(recording: &Recording, machine: &str) -> f64 {
@@ -165,7 +137,7 @@ fn barriers_of_mutex_and_condition_are_recognised() {
 fn balanced_work_ends_on_all_cores_at_once() {
     // Each round 19 ms of one thread and 2 to 4 of the others: 28 on four cores.
     let found = homemade_barrier(4, 4);
-    let options = Options { profile: profile(), speed: 1.0, is_balanced: true };
+    let options = Options { profile: profile(), speed: 1.0, sharing: Sharing::All };
     let balanced = replay(&found, &options);
     let total_ms = found.cpu_ns() as f64 / 1e6;
     assert!((balanced.shared_ns / 1e6 - total_ms).abs() < 1e-6, "{}", balanced.shared_ns);
@@ -214,6 +186,26 @@ fn who_sleeps_until_a_time_catches_up() {
             .at(34, work_ms, Exit, 0, 0)
     };
     for (work_ms, expected_ms) in [(4, 34.0), (8, 38.0), (12, 46.0)] {
+        let ms = makespan_ms(&recording(vec![thread(work_ms)]), "sym-2");
+        assert!((ms - expected_ms).abs() < 0.01, "{work_ms}: {ms}");
+    }
+}
+
+/// 35.2: Python's `time.sleep` chooses the time at the call, so that work between two of them lasts.
+#[test]
+fn h35_2_who_sleeps_from_the_call_on_is_late_by_its_work() {
+    let thread = |work_ms: u64| {
+        Script::default()
+            .at(0, 0, Start, 0, 0)
+            .at(20, 0, Sleep, 0, 1)
+            .waited(20)
+            .at(45, 5 * work_ms, Sleep, 0, 1)
+            .waited(20)
+            .at(74, 9 * work_ms, Sleep, 0, 1)
+            .waited(20)
+            .at(74, 0, Exit, 0, 0)
+    };
+    for (work_ms, expected_ms) in [(1, 74.0), (3, 102.0)] {
         let ms = makespan_ms(&recording(vec![thread(work_ms)]), "sym-2");
         assert!((ms - expected_ms).abs() < 0.01, "{work_ms}: {ms}");
     }

@@ -1,7 +1,6 @@
 """Everything that ``ampsched calibrate`` does."""
 
 import importlib.util
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ampsched.calibration.machine import classes, machine_toml, mean_speeds
 from ampsched.calibration.measure import Window, counter_table, measure, speeds
 from ampsched.catalog import Catalog
 from ampsched.counters import write_counters
+from ampsched.cpus import allowed_cpus
 from ampsched.files import write_csv, write_text
 
 
@@ -51,7 +51,7 @@ def calibrate(
     """
     if sys.platform != "linux":
         raise InputError(f"calibrate works on Linux only, this is {sys.platform}")
-    kinds = core_kinds(os.sched_getaffinity(0))
+    kinds = core_kinds(allowed_cpus())
     out.mkdir(parents=True, exist_ok=True)
     measured = measure(kinds, window_ms, windows, step)
     table = speeds(measured)

@@ -11,6 +11,7 @@ from ampsched import _core
 from ampsched._core import CoreKind
 from ampsched.calibration.perf_event import Count, counting
 from ampsched.counters import COLUMNS, vocabulary
+from ampsched.cpus import allowed_cpus
 
 NS_PER_MS = 1_000_000
 # Rounds are doubled until a trial takes this part of a window.
@@ -49,7 +50,7 @@ def measure(
         windows: Windows per kernel and kind.
         step: Called with the number of finished kernels and of all.
     """
-    allowed = os.sched_getaffinity(0)
+    allowed = allowed_cpus()
     found: list[Window] = []
     names = [name for name, _ in _core.kernels()]
     try:

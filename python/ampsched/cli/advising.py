@@ -18,6 +18,7 @@ from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
+    from ampsched.recording.check import Check
 
 EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads 4",
@@ -81,9 +82,10 @@ def advise(
     """Which policy is best for your program, by how much, how sure that is, and how to run it now.
 
     The recording is replayed on the machine under each policy: work and dependences, beside the system's own noise.
-    First it is replayed on the cores that it was made on; if that takes more than 10 % longer or shorter than the
-    recording, there is no advice; nor if the program has failed, has hardly worked, or mostly waits for other things
-    than work, such as clocks.
+    First it is replayed on the cores that it was made on, on slower and faster ones, and on a single one. There is no
+    advice if that takes more than 10 % longer or shorter than the recording, or breaks a law at another speed, as by
+    going on before its cause; nor if the program has failed, has hardly worked, or mostly waits for other things than
+    work, such as clocks.
     """
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
@@ -91,7 +93,7 @@ def advise(
     policies = options.split(policy, "policy") if policy else POLICIES
     check_request(machine, policies)
     with temporary_folder("ampsched-advise-") as folder:
-        recording, command = _recorded(target)
+        recording, command, checked = _recorded(target)
         name, where, usual = _machine(machine, folder)
         phases = Phases(hidden=output.is_data)
         try:
@@ -103,6 +105,7 @@ def advise(
                 usual_speedup=usual,
                 repeat=repeat,
                 anyway=anyway,
+                checked=checked,
                 step=phases.begin,
                 progress=phases.progress,
             )
@@ -117,17 +120,16 @@ def advise(
     reporting.advice(html, found, where, quiet=output.is_data)
 
 
-def _recorded(target: list[str]) -> tuple[Path, list[str]]:
-    """The recording, and the command that it is of, if it was given."""
+def _recorded(target: list[str]) -> tuple[Path, list[str], Check | None]:
+    """The recording; the command that it is of, if it was given, and how good its replay is, if that was tried."""
     if len(target) == 1 and target[0].endswith(RECORDING):
-        return Path(target[0]), []
+        return Path(target[0]), [], None
     from ampsched.cli.recording import check_replaceable, default_out, tell
     from ampsched.recording.preload import record
 
     out = default_out(target)
     check_replaceable(out)
-    tell(record(target, out).recording, out)
-    return out, target
+    return out, target, tell(record(target, out).recording, out)
 
 
 def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
@@ -156,7 +158,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         "",
         f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
         f"({advice.check.error:+.1%})",
-        f"cores: {follows_text(advice.follows)}",
+        f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
     ]
     if advice.sharing is not None:
@@ -171,7 +173,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     others = [name for name in advice.equals if name != best.policy]
     alike = f" (no worse: {', '.join(others)})" if others else ""
     told.append(f"best: {best.policy}, {-best.change.mean:.1%} shorter than {BASELINE}{alike}")
-    return [*told, _how(advice, command)]
+    return [*told, _how(advice, f"-- {shlex.join(command)}" if command else advice.target)]
 
 
 def _choice_line(advice: Advice, choice: Choice) -> str:
@@ -191,7 +193,7 @@ def _sensitivity(advice: Advice) -> str:
     return "; " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())
 
 
-def _how(advice: Advice, command: list[str]) -> str:
+def _how(advice: Advice, target: str) -> str:
     """How the policy that is suggested runs here and now; if it does not, the best one that does."""
     from ampsched.live.program import refusal
 
@@ -202,7 +204,7 @@ def _how(advice: Advice, command: list[str]) -> str:
                 continue
         except InputError:
             break
-        run = f"ampsched live run --policy {choice.policy} -- {shlex.join(command) or 'COMMAND'}"
+        run = f"ampsched live run --policy {choice.policy} {target}"
         if choice is advice.suggested[0]:
             return f"here: {run}"
         return f"here: {best} cannot run (see: ampsched live doctor), {choice.policy} can ({choice.change.mean:+.1%}): {run}"

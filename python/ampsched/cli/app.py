@@ -43,6 +43,7 @@ from ampsched.cli import (
 )
 from ampsched.cli.helping import fold_help
 from ampsched.cli.signals import exit_code
+from ampsched.files import panics_told
 
 BAD_INPUT = 2
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -139,20 +140,32 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
-        code = _command(list(sys.argv[1:] if arguments is None else arguments))
-    except (ampsched.InputError, typer.TyperException) as error:
-        text = _words(error) if isinstance(error, typer.TyperException) else str(error)
+        with panics_told():
+            code = _command(list(sys.argv[1:] if arguments is None else arguments))
+    except OSError as error:
+        _end_after(error)
+    except (ampsched.InputError, typer.TyperException, UnicodeEncodeError, ImportError) as error:
+        text = _told(error)
         if not text:  # a group of commands without one of them has shown its help
             sys.exit(BAD_INPUT)
         notes = getattr(error, "__notes__", [])
         _fail(f"{text} ({', '.join(notes)})" if notes else text)
-    except UnicodeEncodeError as error:
-        _fail(f'"{error.object}" is not UTF-8 (give it a name that is)')
-    except OSError as error:
-        _end_after(error)
     except typer.Abort:
         _fail("aborted")
     return code if isinstance(code, int) else 0
+
+
+def _told(error: Exception) -> str:
+    """An error in words."""
+    match error:
+        case UnicodeEncodeError():
+            return f'"{error.object}" is not UTF-8 (give it a name that is)'
+        case ImportError():
+            return f"{error.name or 'a library'} cannot be loaded: {error} (install ampsched again)"
+        case typer.TyperException():
+            return _words(error)
+        case _:
+            return str(error)
 
 
 def _words(error: typer.TyperException) -> str:
@@ -171,21 +184,28 @@ def _command(given: list[str]) -> object:
     command = get_command(app)
     if completing.VARIABLE in os.environ:
         completing.register()
-    code: object = command.main(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
+        command.main(args=given, prog_name="ampsched", obj=given)  # completes, and exits
+    try:
+        # Not by `main`, which takes every broken pipe for that of the output and says nothing.
+        with command.make_context("ampsched", list(given), obj=given) as context:
+            code: object = command.invoke(context)
+    except typer.Exit as ended:
+        code = ended.exit_code
     sys.stdout.flush()
     return code
 
 
 def _end_after(error: OSError) -> NoReturn:
     """Exits after an error of the operating system: whoever writes files names them, else it is of the output."""
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) and error.filename is None:
         # Whoever reads the output has seen enough; what is still buffered must not raise once more.
         _discard_output()
         sys.exit(1)
     if error.filename is None and error.errno in _FULL:
         _discard_output()
         _fail(f"standard output: {error.strerror}")
-    _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    why = error.strerror or str(error)
+    _fail(f"{error.filename}: {why}" if error.filename else why)
 
 
 def _discard_output() -> None:

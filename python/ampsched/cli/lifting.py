@@ -16,11 +16,13 @@ from ampsched.files import write_text
 from ampsched.recording import Recording, load
 from ampsched.recording.lift import Lifted, Scaling
 from ampsched.recording.lift import lift as lift_recording
+from ampsched.recording.validation import Recorded, validated
 from ampsched.units import NS_PER_MS
 
 EXAMPLES = render.examples(
     "ampsched lift run.ampr -o prog.toml",
     "ampsched lift run.ampr -o prog.toml --like ferret --speedup 2.1",
+    "ampsched lift 4-threads.ampr 8-threads.ampr -o prog.toml",
 )
 OBJECTS_MAX = 30
 """Most objects that are shown."""
@@ -29,6 +31,10 @@ OBJECTS_MAX = 30
 @with_format
 def lift(
     recording: Annotated[Path, typer.Argument(help="A recording (.ampr).")],
+    other: Annotated[
+        Path | None,
+        typer.Argument(help="One of the same program with another number of threads, which checks n."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the program to this file (.toml).")
     ] = None,
@@ -45,9 +51,13 @@ def lift(
         typer.Option("--speedup", help="(Speed on the fastest core) / (speed on the slowest), if known."),
     ] = None,
     scaling: Annotated[
-        Scaling,
-        typer.Option("--scaling", help="Other numbers of threads divide the work, or each does as much."),
-    ] = "fixed-total",
+        Scaling | None,
+        typer.Option(
+            "--scaling",
+            help="Other numbers of threads divide the work, or each does as much; default: what OTHER fits, else"
+            " fixed-total.",
+        ),
+    ] = None,
     name: Annotated[str, typer.Option("--name", help="The program's name.")] = "",
     *,
     output: Output,
@@ -56,9 +66,16 @@ def lift(
 
     Barriers, queues, dynamic loops and locks are recognised; other waits become semaphores between pairs of threads.
     The program is simulated on as many equal cores as the recording had, and compared with it; so is the replay.
+    Threads that would do more or less than they did stay literal. A second recording with another number of threads
+    checks n, or refuses it.
     """
     recorded = load(recording)
-    lifted = lift_recording(recorded, name=name, like=like, speedup=speedup, scaling=scaling)
+    options: dict[str, Any] = {"name": name, "like": like, "speedup": speedup}
+    if other is None:
+        lifted = lift_recording(recorded, scaling=scaling or "fixed-total", **options)
+    else:
+        pair = Recorded(recording, recorded), Recorded(other, load(other))
+        lifted = validated(*pair, scaling=scaling, **options)
     if out is not None:
         write_text(out, lifted.toml)
 
@@ -104,10 +121,10 @@ def _print(console: Console, lifted: Lifted, wall_ns: int) -> None:
 
 def _replay_line(recorded: Recording, path: Path) -> str:
     """How good the recording's replay is, for comparison: it is as literal as can be."""
-    from ampsched.recording.advice import check
+    from ampsched.recording.check import reproduce
 
     try:
-        found = check(recorded, path, Catalog.shipped())
+        found = reproduce(recorded, path, Catalog.shipped())
     except InputError as error:
         return f"replay: none ({error})"
     return f"replay: {found.replayed_s * 1e3:.4g} ms on the recording's own cores ({found.error:+.1%})"

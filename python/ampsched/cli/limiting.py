@@ -176,7 +176,7 @@ def timeline(machine: Machine, best: Optimum) -> list[str]:
     outcome = best.outcome
     cell_ns = max(1.0, outcome.makespan_ns / CELLS)
     lines = []
-    clusters = (name for name, _, count, *_ in machine.clusters for _ in range(count))
+    clusters = (machine.clusters[owner][0] for owner in machine.cluster_of_core)
     for core, cluster in enumerate(clusters):
         cells = ["."] * CELLS
         for stay in (each for each in best.timeline if each.core == core):

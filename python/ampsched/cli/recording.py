@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +18,13 @@ from ampsched.recording.files import LIMIT_MB, LIMIT_MB_MAX
 
 if TYPE_CHECKING:
     from ampsched.recording import Recording
+    from ampsched.recording.check import Check
+    from ampsched.recording.running import Target
 
 EXAMPLES = render.examples(
     "ampsched record -- ./my_program --threads 4",
     "ampsched record -o run.ampr -- make -j4 test",
+    "sudo ampsched record --unit nginx --for-s 30",
     "ampsched record --recover run.ampr.parts -o run.ampr",
 )
 COMMAND_LAST = {"allow_interspersed_args": False}
@@ -30,6 +33,7 @@ _MAGIC = b"AMPREC"
 _QUICK_EVENTS = 200_000
 """A recording with more is not replayed at once: whoever asks for advice waits anyway."""
 _HOW = "How"
+_RUNNING = "Instead of a command: what runs already, for a while, as root"
 
 
 def record(
@@ -56,6 +60,40 @@ def record(
             help="Let the kernel tell, which takes root: also static programs, and what blocks outside of locks.",
         ),
     ] = False,
+    pid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pid",
+            metavar="PID,...",
+            rich_help_panel=_RUNNING,
+            help="These processes, with all below them; repeatable.",
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit", metavar="UNIT", rich_help_panel=_RUNNING, help="The processes of a systemd unit."
+        ),
+    ] = None,
+    cgroup: Annotated[
+        Path | None,
+        typer.Option(
+            "--cgroup",
+            metavar="FOLDER",
+            rich_help_panel=_RUNNING,
+            help="The processes of a control group, such as a container's: its folder, or its path below /sys/fs/cgroup.",
+        ),
+    ] = None,
+    for_s: Annotated[
+        float | None,
+        typer.Option(
+            "--for-s",
+            parser=options.number,
+            metavar="S",
+            rich_help_panel=_RUNNING,
+            help="How long, in seconds; 10 if absent. Ctrl-C, or the end of all of them, ends it sooner.",
+        ),
+    ] = None,
     each_kind: Annotated[
         bool,
         typer.Option(
@@ -71,37 +109,59 @@ def record(
             parser=options.whole,
             metavar="MB",
             rich_help_panel=_HOW,
-            help="Most that events may take on the disk while the program runs; what does not fit is counted.",
+            help="Most that events may take on the disk: of a command what does not fit is counted, else it ends.",
         ),
     ] = LIMIT_MB,
 ) -> int:
     """Run a program and record what its threads do: work, locks, waiting, and who wakes whom.
 
     Takes no root: the program loads a library first that sees its calls. It must be dynamically linked; programs that
-    it starts are recorded, too. Standard streams, signals and the exit code are the program's.
+    it starts are recorded, too. Standard streams, signals and the exit code are the program's. What runs already is
+    recorded by the kernel's events: --pid, --unit or --cgroup.
     """
+    if not 1 <= limit_mb <= LIMIT_MB_MAX:
+        raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed, and at most {LIMIT_MB_MAX}")
+    running = _running(pid, unit, cgroup)
+    if running is not None:
+        if command or recover is not None or each_kind:
+            raise InputError("--pid, --unit and --cgroup go without a command, --recover and --each-kind")
+        return _record_running(running, out, for_s, limit_mb)
+    if for_s is not None:
+        raise InputError("--for-s goes with --pid, --unit or --cgroup: a command is recorded until it ends")
+    if recover is not None:
+        if command or system or each_kind:
+            raise InputError("--recover takes a folder and -o FILE, and runs nothing")
+        return _recover(recover, out)
+    if not command:
+        raise InputError("which program? ampsched record -- COMMAND...")
+    return _record_command(command, out, limit_mb, system=system, each_kind=each_kind)
+
+
+def _recover(folder: Path, out: Path | None) -> int:
+    from ampsched import recording
+    from ampsched.recording import preload
+    from ampsched.recording import system as kernel
+
+    if out is None:
+        raise InputError("--recover needs -o FILE")
+    check_replaceable(out)
+    if (folder / kernel.ABOUT).is_file():
+        found = kernel.recover(folder, out)
+    else:
+        found = preload.recover(folder)
+        recording.save(found, out)
+    tell(found, out)
+    return 0
+
+
+def _record_command(
+    command: list[str], out: Path | None, limit_mb: int, *, system: bool, each_kind: bool
+) -> int:
     from ampsched import recording
     from ampsched.recording import preload
     from ampsched.recording import system as kernel
     from ampsched.recording.each_kind import kinds_here, measure_speedup, with_speedup
 
-    if recover is not None:
-        if command or system or each_kind:
-            raise InputError("--recover takes a folder and -o FILE, and runs nothing")
-        if out is None:
-            raise InputError("--recover needs -o FILE")
-        check_replaceable(out)
-        if (recover / kernel.ABOUT).is_file():
-            found = kernel.recover(recover, out)
-        else:
-            found = preload.recover(recover)
-            recording.save(found, out)
-        tell(found, out)
-        return 0
-    if not command:
-        raise InputError("which program? ampsched record -- COMMAND...")
-    if not 1 <= limit_mb <= LIMIT_MB_MAX:
-        raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed, and at most {LIMIT_MB_MAX}")
     kinds = kinds_here() if each_kind else []
     out = out or default_out(command)
     check_replaceable(out)
@@ -112,6 +172,39 @@ def record(
         recording.save(found, out)
     tell(found, out)
     return told.exit_code
+
+
+def _running(pid: list[str] | None, unit: str | None, cgroup: Path | None) -> Callable[[], Target] | None:
+    """What finds the processes that are wanted of those that run; None if no option asks for any.
+
+    Raises:
+        InputError: Several options do.
+    """
+    from ampsched.recording import running
+
+    found: list[Callable[[], Target]] = []
+    if pid:
+        found.append(lambda: running.of_pids(",".join(pid).replace(",", " ").split()))
+    if unit is not None:
+        found.append(lambda: running.of_unit(unit))
+    if cgroup is not None:
+        found.append(lambda: running.of_cgroup(cgroup))
+    if len(found) > 1:
+        raise InputError("--pid, --unit and --cgroup: one of them at a time")
+    return found[0] if found else None
+
+
+def _record_running(find: Callable[[], Target], out: Path | None, for_s: float | None, limit_mb: int) -> int:
+    from ampsched.recording import window
+
+    window.check_root()  # others may not see all processes
+    target = find()
+    out = out or default_out([target.name])
+    check_replaceable(out)
+    for_s = window.FOR_S if for_s is None else for_s
+    _say(f"recording {target.name} for {for_s:g} s (Ctrl-C ends it sooner)")
+    tell(window.record(target, out, for_s=for_s, limit_mb=limit_mb).recording, out)
+    return 0
 
 
 def default_out(command: Sequence[str]) -> Path:
@@ -143,8 +236,8 @@ def _say(text: str) -> None:
     print(render.visible(text), file=sys.stderr)
 
 
-def tell(recording: Recording, out: Path) -> None:
-    """What was recorded, and what to do with it."""
+def tell(recording: Recording, out: Path) -> Check | None:
+    """What was recorded, and what to do with it. Returns how good its replay is, if it was tried."""
     from ampsched.recording import summary
 
     info = json.loads(recording.info)
@@ -162,25 +255,39 @@ def tell(recording: Recording, out: Path) -> None:
         _say(f"  the recorder made it about {info['slowdown']:.2f} times as long")
     if kinds := info.get("speedup_kinds"):
         _say(f"  {info['speedup']:.2f} times as fast on {kinds[0]} as on {kinds[1]}, by CPU time")
-    for line in disturbances(recording, info, out):
+    checked = _checked(recording, out)
+    for line in _worth(recording, info, checked):
         _say(f"  {line}")
     if end := summary.ending(info["exit_code"]):
         _say(f"  the program {end}")
     for sentence in info["unknown"]:
         _say(f"  not known: {sentence}")
     _say(f"next: ampsched advise {out}")
+    return checked
 
 
-def disturbances(recording: Recording, info: dict[str, Any], out: Path) -> Iterator[str]:
-    """What a recording is worth elsewhere: what disturbed it, and which share of its time follows the cores."""
+def _checked(recording: Recording, out: Path) -> Check | None:
+    """How good the replay is; None if it would say little, would take long, or the cores are not known."""
     from ampsched.catalog import Catalog
-    from ampsched.recording.advice import FOREIGN_MAX, WORK_MIN_NS, follows_cores
+    from ampsched.recording.advice import WORK_MIN_NS
+    from ampsched.recording.check import check
+
+    if recording.cpu_ns < WORK_MIN_NS or recording.events > _QUICK_EVENTS:
+        return None
+    with contextlib.suppress(InputError):
+        return check(recording, out, Catalog.shipped())
+    return None
+
+
+def _worth(recording: Recording, info: dict[str, Any], checked: Check | None) -> Iterator[str]:
+    """What a recording is worth elsewhere: what disturbed it, and which share of its time follows the cores."""
+    from ampsched.recording.advice import FOREIGN_MAX, WORK_MIN_NS
     from ampsched.recording.summary import follows_text
 
     if (info["foreign"] or 0.0) > FOREIGN_MAX:
         yield f"other programs took {info['foreign']:.0%} of the CPUs' time: record it again on a quiet computer"
     if recording.cpu_ns < WORK_MIN_NS:
         yield "it has hardly worked: too little for advice"
-    elif recording.events <= _QUICK_EVENTS:
-        with contextlib.suppress(InputError):  # its cores are not known
-            yield follows_text(follows_cores(recording, out, Catalog.shipped()))
+    if checked is not None:
+        yield follows_text(checked.follows, checked.rest)
+        yield from (f"its replay is defective: {line}" for line in checked.violations)

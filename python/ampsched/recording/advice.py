@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from ampsched import api
@@ -15,14 +15,14 @@ from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow, change
 from ampsched.execution import Progress, Run
 from ampsched.policy import PolicySpec
+from ampsched.recording.check import LINUX, NOISE, Check, check
 from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
-from ampsched.recording.machine import recorded_machine
 from ampsched.recording.replay import replayed
 from ampsched.recording.summary import coverage, ending, follows_text
 from ampsched.statistics import Estimate
 
-BASELINE = "linux"
+BASELINE = LINUX
 FIRST_CHOICE = "abreast"
 """What to run if nothing was compared, and of equally good policies: the best on mixes of programs."""
 POLICIES = (
@@ -42,8 +42,6 @@ POLICIES = (
 )
 """What is compared unless somebody says otherwise: the baseline, and the policies for unequal cores that leave clocks
 alone and need neither a power model nor a training."""
-NOISE = "idle"
-"""The system's own work beside the program: its seeds make the intervals."""
 FOREIGN_MAX = 0.05
 """Share of the CPUs' time; if others took more while it was recorded, that is named as a cause."""
 KNOWN_MIN = 0.9
@@ -62,24 +60,6 @@ SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
 """Shipped profiles near both ends of the speed-ups: what if the program gains less, or more, from fast cores?"""
 
 Step = Callable[[str], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The replay on the recording's own cores under Linux, beside the recording.
-
-    Attributes:
-        recorded_s: As long as it took, without what recording cost.
-        replayed_s: As long as its replay takes.
-    """
-
-    recorded_s: float
-    replayed_s: float
-
-    @property
-    def error(self) -> float:
-        """By how much the replay takes longer: 0.05 is 5 %."""
-        return self.replayed_s / self.recorded_s - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +96,6 @@ class Advice:
         name: The program.
         machine: What it would run on.
         check: How good the replay is.
-        follows: Share of the program's time that would shrink on faster cores, 0 to 1.
         choices: All policies but the baseline, the best first.
         baseline_s: Turnaround under the baseline.
         speedup: What is known of the program's speed-up, in words.
@@ -124,12 +103,12 @@ class Advice:
         sharing: What sharing loops would gain; none if the program has hardly any.
         notes: What the replay honours differently.
         comparison: The runs behind it.
+        target: Arguments of ``ampsched live run`` for the same program.
     """
 
     name: str
     machine: str
     check: Check
-    follows: float
     choices: tuple[Choice, ...]
     baseline_s: Estimate
     speedup: str
@@ -137,6 +116,7 @@ class Advice:
     sharing: Sharing | None
     notes: tuple[str, ...]
     comparison: Comparison
+    target: str
 
     @property
     def best(self) -> Choice:
@@ -168,9 +148,7 @@ class Advice:
         return {
             "program": self.name,
             "machine": self.machine,
-            "recorded_s": self.check.recorded_s,
-            "replayed_s": self.check.replayed_s,
-            "follows": self.follows,
+            **self.check.to_dict(),
             "baseline": BASELINE,
             "baseline_s": self.baseline_s.mean,
             "is_worth_it": self.is_worth_it,
@@ -190,62 +168,6 @@ class Advice:
             else {"share": self.sharing.share, "change": self.sharing.change.mean},
             "notes": list(self.notes),
         }
-
-
-def check(
-    recording: Recording, path: Path, catalog: Catalog, policy: str = BASELINE, seeds: int = 3
-) -> Check:
-    """Replays a recording on its own cores under what scheduled it.
-
-    Args:
-        recording: The recording.
-        path: Its file, for messages.
-        catalog: Has machines and profiles.
-        policy: What scheduled.
-        seeds: Number of seeds of the system's noise.
-
-    Raises:
-        InputError: It has no events, or its cores are not known.
-    """
-    info = json.loads(recording.info)
-    if not info["wall_ns"] or not recording.threads:
-        raise InputError(f"{path}: nothing was recorded")
-    machine = recorded_machine(info, catalog, str(path))
-    workload = replayed(catalog, recording, path).workload
-    recorded_s = info["wall_ns"] / 1e9 / (info["slowdown"] or 1.0)
-    return Check(recorded_s, makespan_s(machine, workload, policy, seeds))
-
-
-def follows_cores(recording: Recording, path: Path, catalog: Catalog) -> float:
-    """Which share of a program's time would shrink on faster cores.
-
-    Its replay on the recording's own cores, without noise, is compared with that on cores twice as fast: 1 if it takes
-    half the time, 0 if it takes as long, because it waits for clocks, devices or what was not recorded.
-
-    Args:
-        recording: The recording.
-        path: Its file, for messages.
-        catalog: Has machines and profiles.
-
-    Raises:
-        InputError: Its cores are not known.
-    """
-    machine = recorded_machine(json.loads(recording.info), catalog, str(path))
-
-    def took_ns(speed: float) -> int:
-        workload = replayed(catalog, recording, path, speed=speed).workload
-        return api.simulate(machine, workload, BASELINE, core_order="as-is").makespan_ns
-
-    return min(1.0, max(0.0, 2 * (1 - took_ns(2.0) / max(took_ns(1.0), 1))))
-
-
-def makespan_s(machine: Machine, workload: api.WorkloadLike, policy: str, seeds: int) -> float:
-    """Mean makespan of a workload beside the system's noise, over seeds 1 to `seeds`, in s."""
-    outcomes = (
-        api.simulate(machine, workload, policy, noise=NOISE, seed=seed, core_order="as-is")
-        for seed in range(1, seeds + 1)
-    )
-    return fmean(outcome.makespan_ns for outcome in outcomes) / 1e9
 
 
 def check_request(machine: str | Machine | None, policies: Sequence[str]) -> None:
@@ -288,6 +210,7 @@ def advise(
     repeat: int = 5,
     jobs: int = 0,
     anyway: bool = False,
+    checked: Check | None = None,
     step: Step | None = None,
     progress: Progress | None = None,
 ) -> Advice:
@@ -301,28 +224,27 @@ def advise(
         usual_speedup: That of small programs on this machine, if it was measured: better than nothing.
         repeat: Number of seeds of the system's noise.
         jobs: Processors to use; 0: all.
-        anyway: Go on even if the program has failed or hardly worked, or the replay does not reproduce the recording.
+        anyway: Go on even if the program has failed or hardly worked, or its replay is no basis.
+        checked: What `check` has found of it, if it has been asked.
         step: Called with what is done next, in words.
         progress: Called with the number of finished simulations of that step and of all.
 
     Raises:
         InputError: Something does not exist or is wrong, the program has failed or worked less than `WORK_MIN_NS`, the
-            replay misses the recording by more than `MISS_MAX`, or less than `FOLLOWS_MIN` of it follows the cores.
+            replay misses the recording by more than `MISS_MAX` or breaks a law, or less than `FOLLOWS_MIN` of its time
+            follows the cores.
     """
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
     recording = load(path)
     if not anyway:
         _check_worth(path, recording)
-    tell("replaying on the recording's own cores")
-    checked = check(recording, path, catalog)
-    if abs(checked.error) > MISS_MAX and not anyway:
-        raise InputError(_refusal(path, recording, checked))
-    follows = follows_cores(recording, path, catalog)
-    if follows < FOLLOWS_MIN and not anyway:
-        raise InputError(
-            f"{path}: {follows_text(follows)}: too little for advice on cores (--anyway takes it as it is)"
-        )
+    if checked is None:
+        tell("replaying on the recording's own cores, on others and on one")
+        checked = check(recording, path, catalog)
+    why = refusal(path, recording, checked)
+    if why is not None and not anyway:
+        raise InputError(why)
     names = [BASELINE, *(name for name in policies if name != BASELINE)]
     info = json.loads(recording.info)
     speedup, known = _speedup(info, catalog, machine, speedup, usual_speedup)
@@ -343,7 +265,6 @@ def advise(
         name=info["name"],
         machine=rows[0].machine,
         check=checked,
-        follows=follows,
         choices=tuple(choices),
         baseline_s=_scaled(rows[0].makespan_ms),
         speedup=known,
@@ -351,7 +272,17 @@ def advise(
         sharing=_sharing(recording, path, catalog, machine, speedup, comparison, repeat, settings),
         notes=tuple(replay.notes),
         comparison=comparison,
+        target=_target(info),
     )
+
+
+def _target(info: Mapping[str, Any]) -> str:
+    if info.get("window_ns") is not None:
+        return "--pid PID"
+    # An escape stands for a byte that is no text.
+    words = info.get("command", [])
+    is_known = words and not any("\\" in word for word in words)
+    return f"-- {shlex.join(words) if is_known else 'COMMAND'}"
 
 
 def _speedup(
@@ -393,7 +324,7 @@ def _sharing(
     share = recording.shared_ns / max(recording.cpu_ns, 1)
     if share < SHARED_MIN:
         return None
-    balanced = replayed(catalog, recording, path, speedup=speedup, is_balanced=True).workload
+    balanced = replayed(catalog, recording, path, speedup=speedup, sharing="all").workload
     shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
     first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
     return Sharing(share, change(second, first, _makespan))
@@ -419,8 +350,25 @@ def _scaled(estimate_ms: Estimate) -> Estimate:
     return Estimate(estimate_ms.mean / 1e3, estimate_ms.low / 1e3, estimate_ms.high / 1e3, estimate_ms.n)
 
 
-def _refusal(path: Path, recording: Recording, checked: Check) -> str:
-    """Why a recording is no basis of advice."""
+def refusal(path: Path, recording: Recording, checked: Check) -> str | None:
+    """Why a recording is no basis of advice, if it is none."""
+    if abs(checked.error) > MISS_MAX:
+        return _miss(path, recording, checked)
+    anyway = "(--anyway takes it as it is)"
+    if checked.violations:
+        more = len(checked.violations) - 1
+        others = f" (and {more} more)" if more else ""
+        return (
+            f"{path}: its replay is defective: {checked.violations[0]}{others}: no basis of advice {anyway}"
+        )
+    if checked.follows < FOLLOWS_MIN:
+        text = follows_text(checked.follows, checked.rest)
+        return f"{path}: {text}: too little for advice on cores {anyway}"
+    return None
+
+
+def _miss(path: Path, recording: Recording, checked: Check) -> str:
+    """By how much a replay misses the recording, and why."""
     known = coverage(recording)
     info = json.loads(recording.info)
     causes = []

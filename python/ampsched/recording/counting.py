@@ -1,12 +1,12 @@
 """What the processor counts of a recorded program, and the speed-up that a model predicts from it."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ampsched._core import CoreKind, InputError, Machine, core_kinds
 from ampsched.calibration.perf_event import counting
+from ampsched.cpus import allowed_cpus
 from ampsched.models import models_for
 
 Counts = dict[str, dict[str, float]]
@@ -20,7 +20,7 @@ def counted() -> Iterator[Counts]:
     The dictionary is filled at the end; it stays empty without a PMU or the right to use it.
     """
     try:
-        kinds: list[CoreKind] = [kind for kind in core_kinds(os.sched_getaffinity(0)) if kind.is_known]
+        kinds: list[CoreKind] = [kind for kind in core_kinds(allowed_cpus()) if kind.is_known]
     except InputError:  # the kernel tells nothing that is understood; a program is recorded without counters
         kinds = []
     found: Counts = {}

@@ -4,6 +4,8 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
+from ampsched.cpus import allowed_cpus
+
 _BUSY_FIELDS = (0, 1, 2, 5, 6, 7)
 """Of a line of /proc/stat: user, nice, system, interrupts, soft interrupts, stolen by a hypervisor."""
 
@@ -29,7 +31,7 @@ class Disturbance:
     """
 
     def __init__(self, cpus: Collection[int] | None = None) -> None:
-        self._cpus = os.sched_getaffinity(0) if cpus is None else cpus
+        self._cpus = allowed_cpus() if cpus is None else cpus
         self._begin_busy_s, self._begin = self._busy_s(), os.times()
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ampsched._core import CoreKind, InputError, Recording, core_kinds
 from ampsched.children import cpu_s_of_children
+from ampsched.cpus import allowed_cpus
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ def kinds_here() -> list[CoreKind]:
     Raises:
         InputError: There are not two of them.
     """
-    kinds = core_kinds(os.sched_getaffinity(0))
+    kinds = core_kinds(allowed_cpus())
     if len(kinds) < 2:
         raise InputError(
             "--each-kind: all cores here are of one kind, so no speed-up can be measured: leave it out, and say "
@@ -65,7 +66,7 @@ def with_speedup(recording: Recording, measured: MeasuredSpeedup) -> Recording:
 
 def _cpu_s(command: Sequence[str], kind: CoreKind) -> float:
     """CPU time of a command, and all that it starts, on the cores of a kind, in s."""
-    allowed = os.sched_getaffinity(0)
+    allowed = allowed_cpus()
     before_s = cpu_s_of_children()
     os.sched_setaffinity(0, kind.cpus)
     try:

@@ -121,8 +121,14 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     check_writable(out)
     info = _info(program, command)
     room.prepare(folder, info, limit_mb)
-    with keeping(folder, lambda: room.taken_bytes(folder) > 0):
-        code, known = _watched(command, program, folder)
+    children: list[subprocess.Popen[bytes]] = []
+
+    def has_events() -> bool:
+        # One that could not be waited for goes on.
+        return room.taken_bytes(folder) > 0 or any(child.returncode is None for child in children)
+
+    with keeping(folder, has_events):
+        code, known = _watched(command, program, folder, children)
         with contextlib.suppress(OSError):  # it is only needed if the recording cannot be made now
             room.write_info(folder, info | known)
         recording = recover(folder, known)
@@ -130,14 +136,14 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     return Outcome(recording, code)
 
 
-def _watched(command: Sequence[str], program: Path, folder: Path) -> tuple[int, dict[str, Any]]:
-    """Runs a program; its exit code, and what is known of the run besides."""
+def _watched(
+    command: Sequence[str], program: Path, folder: Path, children: "list[subprocess.Popen[bytes]]"
+) -> tuple[int, dict[str, Any]]:
+    """Runs a program, and adds it to `children`; its exit code, and what is known of the run besides."""
     with room.reachable(folder) as place, room.making_room(folder):
-        disturbance, begin_ns = Disturbance(), time.monotonic_ns()
-        before_s = cpu_s_of_children()
+        disturbance, before_s = Disturbance(), cpu_s_of_children()
         with counted() as counters:
-            code = _run(command, program, {**os.environ, **variables(place)})
-        took_ns = time.monotonic_ns() - begin_ns
+            code, took_ns = _run(command, program, {**os.environ, **variables(place)}, children)
     cpu_ns = round((cpu_s_of_children() - before_s) * 1e9)
     known = {"exit_code": code, "foreign": disturbance.share(), "counters": counters}
     return code, {**known, _WHOLE: [took_ns, cpu_ns]}
@@ -209,24 +215,32 @@ def variables(folder: Path) -> dict[str, str]:
     }
 
 
-def _run(command: Sequence[str], program: Path, environment: dict[str, str]) -> int:
-    with _passing_signals() as children:
+def _run(
+    command: Sequence[str],
+    program: Path,
+    environment: dict[str, str],
+    children: "list[subprocess.Popen[bytes]]",
+) -> tuple[int, int]:
+    """Runs a program; its exit code, and how long it took from when it was executed, in ns."""
+    with _passing_signals(children):
         try:
             process = subprocess.Popen(command, executable=program, env=environment)  # noqa: S603 (the user's own)
         except OSError as error:
             raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from None
+        # By now it is executed; what came before is no time of its own, nor of its end.
+        begin_ns = time.monotonic_ns()
         children.append(process)
         code = process.wait()
-    return code if code >= 0 else SIGNALLED - code
+        took_ns = time.monotonic_ns() - begin_ns
+    return (code if code >= 0 else SIGNALLED - code), took_ns
 
 
 @contextmanager
-def _passing_signals() -> "Iterator[list[subprocess.Popen[bytes]]]":
+def _passing_signals(children: "list[subprocess.Popen[bytes]]") -> Iterator[None]:
     """What tells this process to end tells it to the children instead, once the caller has added them.
 
     What is typed at a terminal, such as Ctrl-C, reaches them by itself.
     """
-    children: list[subprocess.Popen[bytes]] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if number in (signal.SIGINT, signal.SIGQUIT) and _is_typed():
@@ -237,7 +251,7 @@ def _passing_signals() -> "Iterator[list[subprocess.Popen[bytes]]]":
     numbers = [each for each in (signal.SIGINT, *_PASSED) if signal.getsignal(each) != signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in numbers}
     try:
-        yield children
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

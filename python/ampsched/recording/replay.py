@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ampsched._core import TYPICAL_PROFILE, Recording, Workload
 from ampsched.files import shown
 
 if TYPE_CHECKING:
     from ampsched.catalog import Catalog
+
+Sharing = Literal["none", "handed-out", "all"]
+"""Who does what of shared work, each at the place of its number in parameters of recordings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ def replayed(
     like: str = TYPICAL_PROFILE,
     speedup: float | None = None,
     speed: float = 1.0,
-    is_balanced: bool = False,
+    sharing: Sharing = "handed-out",
 ) -> Replayed:
     """A recording as a workload, and what it honours differently.
 
@@ -44,8 +47,10 @@ def replayed(
         path: Its file, for messages.
         like: Profile that says how the program behaves on other kinds of cores.
         speedup: Speed on the machine's fastest kind of core by that on its slowest; as the profile says by default.
-        is_balanced: Threads take what several do up to a barrier or in a parallel region piece by piece, as in a task
-            runtime.
+        sharing: Who does what of the work that several threads share: with ``"none"`` each does what it did; with
+            ``"handed-out"`` who is free takes the next chunk or task of OpenMP, or job of a pool, and a process
+            that runs several programs at a time starts the next one when any of them ends; with ``"all"`` threads
+            take what several do up to a barrier or in a parallel region piece by piece, too, as in a task runtime.
         speed: Speed of the machine's fastest core by that of the recording computer's fastest.
 
     Raises:
@@ -54,7 +59,7 @@ def replayed(
     core = catalog.with_recording(shown(path), recording, like).core
     params = [
         ("speed", speed),
-        ("balanced", float(is_balanced)),
+        ("sharing", float(get_args(Sharing).index(sharing))),
         *([("speedup", speedup)] if speedup is not None else []),
     ]
     return Replayed(core.program(shown(path), params), core.notes(shown(path)))

@@ -128,7 +128,11 @@ def reachable(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def making_room(folder: Path) -> Iterator[None]:
-    """Adds chunks to a working folder ahead of the threads that take them."""
+    """Adds chunks to a working folder ahead of the threads that take them.
+
+    Raises:
+        InputError: There is not even room for a first one.
+    """
     with (
         (folder / CONTROL).open("r+b") as control,
         (folder / EVENTS).open("r+b") as events,
@@ -138,6 +142,8 @@ def making_room(folder: Path) -> Iterator[None]:
     ):
         room = _Room(words, events)
         room.extend()
+        if room.refused and not words[_AVAILABLE]:
+            raise InputError(f"{folder}: no room for events: {room.refused}")
         is_over = threading.Event()
 
         def serve() -> None:
@@ -160,6 +166,8 @@ class _Room:
         self.words = words
         self.events = events
         self.most: int = words[6]
+        self.refused = ""
+        """Why there is less than was asked for."""
 
     def extend(self) -> None:
         """Adds chunks until enough are there. What the disk, or a limit of this process, does not give is not there."""
@@ -171,7 +179,8 @@ class _Room:
         while missing > 0:
             try:
                 os.posix_fallocate(self.events.fileno(), there * _CHUNK_BYTES, missing * _CHUNK_BYTES)
-            except OSError:
+            except OSError as error:
+                self.refused = error.strerror or str(error)
                 missing //= 2
                 self.most = there + missing
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,17 @@ from ampsched.children import SIGNALLED
 
 THREADS_MAX = 12
 PAIRS_MAX = 5
+KEPT = {
+    "clock": "is waiting for a clock",
+    "device": "is waiting for disks",
+    "outside": "is input and output with others: networks, people, clients of a server",
+    "unknown": "is waiting for what was not recorded",
+    "start": "is before threads that begin at a fixed time, as who started them was not recorded",
+    "scheduling": "is waking, placing and switching threads",
+}
+"""What stays as long on faster cores, in words."""
+NAMED_MIN = 0.005
+"""Share of the time from which on it is named."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +59,10 @@ def ending(exit_code: int | None) -> str | None:
         return f"has ended with exit code {exit_code}"
 
 
-def follows_text(share: float) -> str:
-    """Which share of a program's time would shrink on faster cores, 0 to 1, in words."""
-    rest = 1 - share
-    why = "; the rest waits for clocks, devices or what was not recorded" if rest >= 0.005 else ""
-    return f"{share:.0%} of its time would shrink on faster cores{why}"
+def follows_text(follows: float, rest: Mapping[str, float]) -> str:
+    """Which share of a program's time would shrink on faster cores, 0 to 1, and what the rest is, in words."""
+    kept = [f"{rest[part]:.0%} {words}" for part, words in KEPT.items() if rest[part] >= NAMED_MIN]
+    return "; ".join([f"{follows:.0%} of its time would shrink on faster cores", *kept])
 
 
 def rows(recording: Recording) -> list[Row]:

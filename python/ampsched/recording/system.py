@@ -1,4 +1,4 @@
-"""Records a command and all that it starts through the kernel's scheduler events, whatever it is written in.
+"""Records processes and all that they start through the kernel's scheduler events, whatever they are written in.
 
 Nothing is preloaded and nothing is changed in the programs: Go, Rust, static binaries and trees of processes are
 recorded alike. Locks that block nobody are not seen. Needs root.
@@ -12,12 +12,13 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from ampsched._core import InputError, Recording, import_pages, wake_ups, wakeup_ns
+from ampsched.cpus import allowed_cpus
 from ampsched.files import check_writable, shown
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import keeping, save
@@ -41,13 +42,15 @@ WAITS = (
 CALLS = (
     "syscalls/sys_enter_futex",
     "syscalls/sys_exit_futex",
-    *(f"syscalls/sys_exit_{call}" for call in WAITS),
+    *(f"syscalls/sys_{side}_{call}" for call in WAITS for side in ("enter", "exit")),
 )
 """Tell at which futex a thread was blocked, and which blocks a timer has ended."""
 BUFFER_KIB = 16384
 """Size of each core's buffer: some 200,000 events."""
 PERIOD_S = 0.02
 """How often the buffers are emptied."""
+_FIRST_PID_NAMESPACE = 0xEFFF_FFFC
+"""Number of the namespace whose numbers of processes the kernel's events have (include/linux/proc_ns.h)."""
 ABOUT = "about.json"
 SUFFIX = ".pages"
 
@@ -58,9 +61,9 @@ class Recorded:
 
     Attributes:
         recording: The recording, which is also in its file.
-        exit_code: The command's, or 128 and the number of the signal that has ended it.
-        took_s: How long the command took, in s.
-        recorder_cpu_s: CPU time of the recorder while the command ran, in s.
+        exit_code: The command's, or 128 and the number of the signal that has ended it; 0 of what ran before.
+        took_s: How long it was recorded, in s.
+        recorder_cpu_s: CPU time of the recorder meanwhile, in s.
         trace_bytes: Bytes that the kernel has handed out.
         lost_events: Events for which there was no room.
         coverage: Share of the blocked time whose end has a known cause, 0 to 1; 1 if nobody was blocked.
@@ -78,6 +81,22 @@ class Recorded:
     coverage: float
     wakes: list[tuple[int, int, int, int]]
     missing: list[str]
+
+
+class Source(Protocol):
+    """What is recorded: a command, or processes that ran before."""
+
+    def begin(self) -> None:
+        """Called when the kernel has begun to record."""
+
+    def has_ended(self, timeout_s: float) -> bool:
+        """Whether it is over, after at most that time."""
+
+    def end(self) -> None:
+        """Called when the kernel records no more, and after errors."""
+
+    def options(self) -> dict[str, object]:
+        """What is known of it by now, as the importer takes it."""
 
 
 def record(
@@ -101,7 +120,7 @@ def record(
         out: File for the recording.
         speeds: Speeds of the cores, the first that of core 0; only their ratios count. Empty: all are equally fast.
         kinds: Kinds of the cores.
-        calls: Record calls of futexes and the ends of waiting calls as well. Without these no futex is known, and a
+        calls: Record calls of futexes and of what may wait for a time as well. Without these no futex is known, and a
             block that a timer has ended looks as if something outside had; every system call is a little faster.
         buffer_kib: Size of each core's buffer in KiB.
         cwd: Where the command runs; here by default.
@@ -113,8 +132,52 @@ def record(
     """
     if not command:
         raise InputError("there is no command to record")
+    check_root("or record without --system")
+    known: dict[str, object] = {"command": [shown(word) for word in command]}
+    known |= {"speeds": list(speeds), "kinds": list(kinds)}
+    return record_from(lambda: _Child.made(command, cwd, environment), out, known, calls, buffer_kib)
+
+
+def check_root(otherwise: str) -> None:
+    """Refuses to go on where the kernel would.
+
+    Args:
+        otherwise: What else the user can do.
+
+    Raises:
+        InputError: This process is not root, or knows other numbers of processes than the kernel's events.
+    """
     if os.geteuid():
-        raise InputError("recording through the kernel needs root (sudo; or record without --system)")
+        raise InputError(f"recording through the kernel needs root (sudo; {otherwise})")
+    with contextlib.suppress(OSError):
+        if Path("/proc/self/ns/pid").stat().st_ino != _FIRST_PID_NAMESPACE:
+            raise InputError(
+                "in a container the kernel cannot tell processes (record outside of the container)"
+            )
+
+
+def record_from(
+    start: Callable[[], Source],
+    out: Path,
+    known: Mapping[str, object],
+    calls: bool = True,
+    buffer_kib: int = BUFFER_KIB,
+    limit_mb: int | None = None,
+) -> Recorded:
+    """Records until its source has ended; the same as `record` otherwise.
+
+    Args:
+        start: Makes what is recorded.
+        out: File for the recording.
+        known: What is known of it before, as the importer takes it.
+        calls: Record calls of futexes and of what may wait for a time as well.
+        buffer_kib: Size of each core's buffer in KiB.
+        limit_mb: It ends when events take more on the disk, in MiB.
+
+    Raises:
+        InputError: The kernel cannot trace, or the source cannot be started.
+        OSError: The recording cannot be written.
+    """
     folder = out.with_name(f"{out.name}{SUFFIX}")
     if folder.exists():
         hint = f"recover or remove it: ampsched record --recover {folder} -o FILE"
@@ -128,14 +191,12 @@ def record(
             with Instance.made(
                 tracefs, EVENTS, [*MORE_EVENTS, *(CALLS if calls else ())], buffer_kib
             ) as instance:
-                run = _Run(
-                    instance,
-                    folder,
-                    list(command),
-                    {"speeds": list(speeds), "kinds": list(kinds), "wakeup_ns": wakeup_ns()},
-                )
-                run.execute(cwd, environment)
+                run = _Run(instance, folder, {**known, "wakeup_ns": wakeup_ns()})
+                run.follow(start(), limit_mb)
         recorded = run.recorded()
+        if not recorded.recording.threads:
+            run.has_begun = False
+            raise InputError("nothing ran meanwhile (record it longer, or while it has something to do)")
         save(recorded.recording, out)
     return recorded
 
@@ -168,41 +229,34 @@ def _recording(folder: Path, about: Mapping[str, object], lost_events: int) -> R
 
 
 class _Run:
-    """A command that runs, and the pages that are read meanwhile."""
+    """What is recorded, and the pages that are read meanwhile."""
 
-    def __init__(
-        self, instance: Instance, folder: Path, command: list[str], options: dict[str, object]
-    ) -> None:
+    def __init__(self, instance: Instance, folder: Path, options: dict[str, object]) -> None:
         self.instance = instance
         self.folder = folder
-        self.command = command
-        self.options = options | {
-            "command": [shown(word) for word in command],
-            "recorder": "system",
-            "kernel": os.uname().release,
-        }
+        self.options = options | {"recorder": "system", "kernel": os.uname().release}
         self.has_begun = False
-        self.exit_code = 0
         self.took_s = 0.0
         self.cpu_s = 0.0
         self.trace_bytes = 0
         self.lost_events = 0
 
-    def execute(self, cwd: Path | None, environment: Mapping[str, str] | None) -> None:
-        """Starts the command and reads pages until it has ended."""
-        child = _Child.made(self.command, cwd, environment)
+    def follow(self, source: Source, limit_mb: int | None) -> None:
+        """Reads pages until the source has ended, or they take more than that."""
+        disturbance = Disturbance()
         try:
-            self.options["pids"] = [child.pid]
-            self._write_about()
+            self._write_about(source)
             with self._files() as files:
                 self.instance.start()
                 begin_s, begin_cpu_s = time.monotonic(), time.process_time()
-                disturbance = Disturbance()
                 try:
-                    child.release()
+                    source.begin()
+                    self._write_about(source)
                     self.has_begun = True
-                    while not child.has_ended(PERIOD_S):
+                    while not source.has_ended(PERIOD_S):
                         self._drain(files)
+                        if limit_mb is not None and self.trace_bytes > limit_mb << 20:
+                            break
                     self.took_s = time.monotonic() - begin_s
                 finally:
                     self.instance.stop()
@@ -211,17 +265,18 @@ class _Run:
                     stats = self.instance.stats()
                     self.lost_events = stats.get("overrun", 0) + stats.get("dropped events", 0)
         finally:
-            self.exit_code = child.end()
-            self.options["exit_code"] = self.exit_code
-            self.options["foreign"] = disturbance.share()
+            source.end()
+            self.options |= source.options() | {"foreign": disturbance.share()}
 
     def recorded(self) -> Recorded:
         """What has come of it."""
         recording = _recording(self.folder, self._about(), self.lost_events)
+        if "window" in self.options:
+            recording = self._without_own(recording)
         blocked_ns, known_ns = recording.blocked_ns
         return Recorded(
             recording=recording,
-            exit_code=self.exit_code,
+            exit_code=json.loads(recording.info)["exit_code"] or 0,
             took_s=self.took_s,
             recorder_cpu_s=self.cpu_s,
             trace_bytes=self.trace_bytes,
@@ -230,6 +285,14 @@ class _Run:
             wakes=wake_ups(recording),
             missing=self.instance.missing,
         )
+
+    def _without_own(self, recording: Recording) -> Recording:
+        """What is no child of this process was taken for foreign load."""
+        info = json.loads(recording.info)
+        if info["foreign"] is not None and self.took_s > 0:
+            own = recording.cpu_ns / 1e9 / self.took_s / len(allowed_cpus())
+            info["foreign"] = max(0.0, info["foreign"] - own)
+        return recording.with_info(json.dumps(info))
 
     def _about(self) -> dict[str, object]:
         instance = self.instance
@@ -240,7 +303,8 @@ class _Run:
             "options": self.options,
         }
 
-    def _write_about(self) -> None:
+    def _write_about(self, source: Source) -> None:
+        self.options |= source.options()
         (self.folder / ABOUT).write_text(json.dumps(self._about()))
 
     @contextlib.contextmanager
@@ -270,6 +334,13 @@ def _write_all(file: int, view: memoryview) -> None:
         view = view[os.write(file, view) :]
 
 
+def process_ended(pidfd: int, timeout_s: float) -> bool:
+    """Whether a process has ended with all of its threads, after at most that time."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
+
+
 class _Child:
     """A process that waits until it may become the command."""
 
@@ -292,7 +363,7 @@ class _Child:
         os.close(tells)
         return cls(pid, gate, failure)
 
-    def release(self) -> None:
+    def begin(self) -> None:
         """Lets it become the command.
 
         Raises:
@@ -307,12 +378,14 @@ class _Child:
 
     def has_ended(self, timeout_s: float) -> bool:
         """Whether it has ended, after at most that time."""
-        poll = select.poll()
-        poll.register(self.pidfd, select.POLLIN)
-        return bool(poll.poll(timeout_s * 1000))
+        return process_ended(self.pidfd, timeout_s)
 
-    def end(self) -> int:
-        """Waits for its end, which is near: whoever does not end within some seconds is killed. Its exit code."""
+    def options(self) -> dict[str, object]:
+        """Its number, and its exit code if it has ended."""
+        return {"pids": [self.pid], "exit_code": self.code}
+
+    def end(self) -> None:
+        """Waits for its end, which is near: whoever does not end within some seconds is killed."""
         if self.gate is not None:
             os.close(self.gate)  # it ends without ever becoming the command
         if not self.has_ended(0.2):
@@ -323,7 +396,7 @@ class _Child:
         os.close(self.pidfd)
         os.close(self.failure)
         code = os.waitstatus_to_exitcode(status)
-        return code if code >= 0 else 128 - code
+        self.code = code if code >= 0 else 128 - code
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -18,11 +18,17 @@ PREFIX = "ampsched-record-"
 """Begins names of instances; the number of the process that made it is behind it."""
 PAGE_KIB = 64
 """Wanted size of a buffer's page: one read hands out a page. Kernels before 6.8 have pages of 4 KiB."""
+_FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432
+"""System calls of Linux 5.2, which are older than the C library's functions may be; the same on all architectures."""
+_CLOEXEC, _CMD_CREATE = 1, 6
+"""FSOPEN_CLOEXEC and FSMOUNT_CLOEXEC, FSCONFIG_CMD_CREATE: include/uapi/linux/mount.h."""
 
 
 @contextlib.contextmanager
 def mounted() -> Iterator[Path]:
-    """The folder of the tracer's files, mounted for as long as it is needed if it is not there.
+    """The folder of the tracer's files; where nobody has mounted it, a mount of this process's own.
+
+    That one is at no place (fsmount(2)), so nobody else uses it, and it is gone when it is closed or the process ends.
 
     Raises:
         InputError: It is not there and cannot be mounted.
@@ -31,15 +37,35 @@ def mounted() -> Iterator[Path]:
         if (place / "instances").is_dir():
             yield place
             return
-    libc = ctypes.CDLL(None, use_errno=True)
-    place = PLACES[0]
-    if libc.mount(b"nodev", bytes(place), b"tracefs", 0, None):
-        why = os.strerror(ctypes.get_errno())
-        raise InputError(f"{place}: tracefs cannot be mounted: {why} (the kernel's CONFIG_FTRACE is needed)")
+    handle = _mount()
     try:
-        yield place
+        yield Path(f"/proc/self/fd/{handle}")
     finally:
-        libc.umount2(bytes(place), 2)  # MNT_DETACH: whoever else has begun to use it keeps it
+        os.close(handle)
+
+
+def _mount() -> int:
+    """A descriptor of a new mount of tracefs; its folder is that of the descriptor.
+
+    Raises:
+        InputError: The kernel refuses.
+    """
+    opened = _call(_FSOPEN, b"tracefs", _CLOEXEC)
+    try:
+        _call(_FSCONFIG, opened, _CMD_CREATE, None, None, 0)
+        return _call(_FSMOUNT, opened, _CLOEXEC, 0)
+    finally:
+        os.close(opened)
+
+
+def _call(number: int, *arguments: bytes | int | None) -> int:
+    """What a system call that mounts returns."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    found: int = libc.syscall(ctypes.c_long(number), *arguments)
+    if found < 0:
+        why = os.strerror(ctypes.get_errno())
+        raise InputError(f"tracefs cannot be mounted: {why} (the kernel's CONFIG_FTRACE is needed)")
+    return found
 
 
 def remove_left(tracefs: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ampsched.recording.summary import follows_text
 from ampsched.report import comparing
 from ampsched.report.asked import Asked
 from ampsched.report.page import Cell, Facts, Head, Notes, Page, Row, Section, Table
@@ -81,7 +82,13 @@ def _table(values: Values) -> Table:
 def _facts(values: Values) -> list[tuple[str, str]]:
     error = values["replayed_s"] / values["recorded_s"] - 1
     told = f"{values['replayed_s']:.3g} s, recorded {values['recorded_s']:.3g} s ({percent(error)})"
-    rows = [("on the recording's own cores", told), ("speed-up of the program", values["speedup"])]
+    rows = [
+        ("on the recording's own cores", told),
+        # What earlier versions have saved says less.
+        *([("on faster cores", follows_text(values["follows"], values["rest"]))] if "rest" in values else []),
+        *(("a defect", line) for line in values.get("violations", ())),
+        ("speed-up of the program", values["speedup"]),
+    ]
     rows += [(f"if it gains {word}", f"{policy} is best") for word, policy in values["best_if"].items()]
     if values["sharing"] is not None:
         sharing = values["sharing"]

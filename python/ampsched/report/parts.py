@@ -33,10 +33,11 @@ LANES_MAX = 240
 
 def drawing(machine: Machine) -> Drawing:
     """A machine as a drawing."""
-    clusters, first = [], 0
-    for name, core_type, count, mhz, rank in machine.clusters:
-        clusters.append(Cluster(name, core_type, mhz, rank, tuple(range(first, first + count))))
-        first += count
+    owners = list(enumerate(machine.cluster_of_core))
+    clusters = [
+        Cluster(name, core_type, mhz, rank, tuple(core for core, owner in owners if owner == place))
+        for place, (name, core_type, _, mhz, rank) in enumerate(machine.clusters)
+    ]
     words = [
         f"{plural(len(each.cores), each.name + ' core')} ({each.core_type}, {each.mhz:,} MHz)"
         for each in clusters
@@ -126,8 +127,7 @@ def lanes(found: Timeline) -> Lanes:
 
 def _core_names(machine: Machine) -> list[str]:
     """Number and cluster of each core."""
-    clusters = [name for name, _, count, _, _ in machine.clusters for _ in range(count)]
-    return [f"{core} {name}" for core, name in enumerate(clusters)]
+    return [f"{core} {machine.clusters[owner][0]}" for core, owner in enumerate(machine.cluster_of_core)]
 
 
 def _drawn(found: Timeline, most: int) -> tuple[list[list[float]], int]:

@@ -106,11 +106,11 @@ pub enum What {
     Rename { tid: u32, name: Name },
     /// A thread ends.
     Exit { tid: u32 },
-    /// A thread enters a call of a futex.
-    FutexEnter { address: u64 },
+    /// A thread enters a call that may wait: of a futex at an address, or for a time.
+    CallEnter { futex: Option<u64> },
     /// It leaves that call.
-    FutexExit,
-    /// It leaves a call because its time was over.
+    CallExit,
+    /// It leaves that call because its time was over.
     TimedOut,
     /// A timer of high resolution goes off on this core.
     TimerBegin,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::event::{Context, Left, Name, Raw, Story, What};
-use super::text::{CLONE_THREAD, call_end};
+use super::text::{CLONE_THREAD, call_end, waits};
 
 /// A field of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ enum Shape {
     Rename { tid: Option<Field>, name: Field },
     Exec { tid: Field, old_tid: Field, file: Field },
     Exit,
-    FutexEnter { address: Field },
+    CallEnter { futex: Option<Field> },
     CallExit { call: String, result: Field },
     TimerBegin,
     TimerEnd,
@@ -115,9 +115,10 @@ fn shape(name: &str, fields: &HashMap<String, Field>) -> Option<Shape> {
             Shape::Exec { tid: of("pid")?, old_tid: of("old_pid")?, file: of("filename")? }
         }
         "sched_process_exit" => Shape::Exit,
-        "sys_enter_futex" => Shape::FutexEnter { address: of("uaddr")? },
+        "sys_enter_futex" => Shape::CallEnter { futex: Some(of("uaddr")?) },
         "hrtimer_expire_entry" => Shape::TimerBegin,
         "hrtimer_expire_exit" => Shape::TimerEnd,
+        _ if name.strip_prefix("sys_enter_").is_some_and(waits) => Shape::CallEnter { futex: None },
         _ => {
             let call = name.strip_prefix("sys_exit_")?;
             call_end(call, 0)?;
@@ -165,7 +166,10 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
             file: name(bytes, file, story)?,
         },
         Shape::Exit => What::Exit { tid },
-        Shape::FutexEnter { address } => What::FutexEnter { address: number(address)? },
+        Shape::CallEnter { futex: None } => What::CallEnter { futex: None },
+        Shape::CallEnter { futex: Some(address) } => {
+            What::CallEnter { futex: Some(number(address)?) }
+        }
         Shape::CallExit { call, result } => return Some(call_end(call, number(result)? as i64)),
         Shape::TimerBegin => What::TimerBegin,
         Shape::TimerEnd => What::TimerEnd,

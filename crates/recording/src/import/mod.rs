@@ -44,6 +44,8 @@ pub struct Options {
     pub speeds: Vec<f64>,
     /// Kinds of the cores.
     pub kinds: Vec<String>,
+    /// The program's name; empty: the first of `commands`, else that of its first thread.
+    pub name: String,
     /// What was executed, if the reader knows.
     pub command: Vec<String>,
     /// Release of the kernel, if the reader knows.
@@ -60,10 +62,24 @@ pub struct Options {
     pub machine: String,
     /// Share of the CPUs' time that others took meanwhile, if it was measured.
     pub foreign: Option<f64>,
+    /// The part of their lives that the trace shows of programs that ran before.
+    pub window: Option<Window>,
     /// What the reader knows that the trace cannot tell, a sentence each.
     pub unknown: Vec<String>,
     /// What stands in the file beside it: of an `.npz.zst` the `.json` of the same name.
     pub beside: String,
+}
+
+/// A window onto programs that ran before it and go on after it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Window {
+    /// When it begins, in ns of the trace's clock.
+    pub since_ns: u64,
+    /// When it ends; none if nobody knows, as after a recorder that was killed.
+    pub until_ns: Option<u64>,
+    /// The threads that were there at its begin, and their processes.
+    pub threads: Vec<(u32, u32)>,
 }
 
 impl Options {

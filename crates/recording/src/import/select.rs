@@ -80,7 +80,7 @@ pub fn recording(file: &str, mut story: Story, options: &Options) -> Result<Reco
     story.events.sort_by_key(|raw| raw.at_ns);
     let speeds: Vec<u64> = options.relative_speeds(file)?;
     let names = std::mem::take(&mut story.names);
-    let mut builder = Builder::new(&names, &speeds);
+    let mut builder = Builder::new(&names, &speeds, options.window.as_ref());
     for raw in &story.events {
         builder.tell(raw);
     }
@@ -114,11 +114,12 @@ pub fn recording(file: &str, mut story: Story, options: &Options) -> Result<Reco
         .map(|track| track.names.iter().map(|&name| names.text(name)).collect())
         .collect();
     let chosen = choose(&told.tracks, &all_names, &processes, &story, options);
-    if chosen.is_empty() {
+    if chosen.is_empty() && options.window.is_none() {
         return Err(nothing(file, &told.tracks, &all_names, options));
     }
     let order = order(&told.tracks, &chosen);
-    let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, text);
+    let since_ns = options.window.as_ref().map(|window| window.since_ns);
+    let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, since_ns, text);
     let info =
         info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns), &threads);
     Recording { info, threads, is_cut_off: false }.checked(file)
@@ -128,7 +129,7 @@ pub fn recording(file: &str, mut story: Story, options: &Options) -> Result<Reco
 fn processes(tracks: &[Track], story: &Story) -> Vec<u32> {
     let mut processes: Vec<u32> = Vec::with_capacity(tracks.len());
     for track in tracks {
-        let stated = story.processes.get(&track.tid).copied();
+        let stated = track.process.or_else(|| story.processes.get(&track.tid).copied());
         let of_parent = track.parent.and_then(|parent| processes.get(parent as usize)).copied();
         let is_own = track.is_thread == Some(false) || track.has_executed;
         processes.push(match (track.is_thread, stated, of_parent) {
@@ -239,12 +240,13 @@ fn threads(
     tracks: &[Track],
     order: &[usize],
     processes: &[u32],
+    since_ns: Option<u64>,
     name: impl Fn(&Track) -> String,
 ) -> (Vec<Thread>, u64, u64) {
     let places: HashMap<u32, u32> =
         (0..).zip(order).map(|(place, &index)| (index as u32, place)).collect();
     let starts = order.iter().filter_map(|&index| tracks[index].events.first());
-    let origin_ns = starts.map(|event| event.at_ns).min().unwrap_or_default();
+    let origin_ns = since_ns.or_else(|| starts.map(|event| event.at_ns).min()).unwrap_or_default();
     let ends = order.iter().map(|&index| tracks[index].last_ns);
     let end_ns = ends.max().unwrap_or(origin_ns).max(origin_ns);
     let mut numbers = HashMap::new();
@@ -360,6 +362,11 @@ fn info(
             "{unseen} times when an idle core began to run a thread: taken to be when it was woken"
         ));
     }
+    let is_idle = |track: &&Track| track.since_ns.is_some() && track.events.is_empty();
+    let idle = told.tracks.iter().filter(is_idle).count();
+    if idle > 0 {
+        unknown.push(format!("what those threads wait for that did not run meanwhile: {idle}"));
+    }
     let guesses = order.iter().filter(is_guess).count();
     if guesses > 0 {
         let text = "whether {} created threads are processes of their own: they count as threads";
@@ -374,7 +381,11 @@ fn info(
     let command =
         if options.command.is_empty() { story.command.clone() } else { options.command.clone() };
     Info {
-        name: options.commands.first().cloned().unwrap_or(first),
+        name: Some(&options.name)
+            .filter(|name| !name.is_empty())
+            .or(options.commands.first())
+            .cloned()
+            .unwrap_or(first),
         command,
         recorder: options.recorder.clone(),
         cores: (0..cores).map(core).collect(),
@@ -392,6 +403,9 @@ fn info(
         machine: options.machine.clone(),
         wakeup_ns: options.wakeup_ns,
         foreign: options.foreign,
+        window_ns: options.window.as_ref().map(|window| {
+            window.until_ns.map_or(wall_ns, |until_ns| until_ns.saturating_sub(window.since_ns))
+        }),
         ..Info::default()
     }
 }

@@ -7,13 +7,15 @@
 
 use std::collections::HashMap;
 
+use super::Window;
 use super::event::{Context, Left, Name, Names, Raw, WHOEVER_RUNS, What};
-use super::track::Track;
+use super::track::{Call, Track};
 use crate::{Kind, UNKNOWN_CORE, Wake};
 
 /// Units of a speed: millionths of the fastest core's.
 pub const SPEED_UNITS: u64 = 1_000_000;
-/// Longest from the end of a block to the end of its call (ours): a return takes some 5 us.
+/// Longest from the end of a block to the end of a call of which the begin was not recorded (ours): a return takes
+/// some 5 us, and more than this where a virtual machine is slow.
 const RETURN_NS: u64 = 100_000;
 /// Most cores of a trace (ours): as many as a recording can name.
 const CPUS_MAX: usize = UNKNOWN_CORE as usize;
@@ -55,6 +57,7 @@ pub struct Builder<'a> {
     by_tid: HashMap<u32, u32>,
     cpus: Vec<Cpu>,
     begin_ns: Option<u64>,
+    until_ns: Option<u64>,
     seen: Seen,
 }
 
@@ -71,16 +74,26 @@ pub struct Built {
 
 impl<'a> Builder<'a> {
     /// A builder that knows nobody yet. `speeds`: of each core, in millionths; cores beyond have full speed.
-    pub fn new(names: &'a Names, speeds: &'a [u64]) -> Self {
-        Self {
+    /// `window`: what is known of those who were there before the trace.
+    pub fn new(names: &'a Names, speeds: &'a [u64], window: Option<&Window>) -> Self {
+        let mut found = Self {
             names,
             speeds,
             tracks: Vec::new(),
             by_tid: HashMap::new(),
             cpus: Vec::new(),
-            begin_ns: None,
+            begin_ns: window.map(|window| window.since_ns),
+            until_ns: window.and_then(|window| window.until_ns),
             seen: Seen::default(),
+        };
+        if let Some(window) = window {
+            for &(tid, process) in &window.threads {
+                let index = found.add(tid) as usize;
+                found.tracks[index].since_ns = Some(window.since_ns);
+                found.tracks[index].process = Some(process);
+            }
         }
+        found
     }
 
     /// Takes the next event. One at an earlier time than that before it is taken as if it were at that time.
@@ -96,7 +109,7 @@ impl<'a> Builder<'a> {
         let tid = if raw.tid == WHOEVER_RUNS { self.tid_on(cpu) } else { raw.tid };
         if !matches!(raw.what, What::Switch { .. } | What::Rename { .. } | What::Lost { .. }) {
             match self.track(tid) {
-                Some(track) => self.run_until(track, raw),
+                Some(track) => self.run_until(track, raw.at_ns, raw.cpu),
                 None => self.put_off_other(None, raw.cpu),
             }
         }
@@ -131,11 +144,16 @@ impl<'a> Builder<'a> {
                     track.woke_before = std::mem::take(&mut track.woke);
                 }
             }
-            What::FutexEnter { address } => {
-                self.seen.futexes += 1;
-                self.set_futex(tid, Some(address));
+            What::CallEnter { futex } => {
+                self.seen.futexes += u64::from(futex.is_some());
+                if let Some(index) = self.track(tid) {
+                    let track = &mut self.tracks[index as usize];
+                    track.call = Some(Call { futex, first: track.events.len() });
+                }
             }
-            What::FutexExit => self.set_futex(tid, None),
+            What::CallExit => {
+                self.leave_call(tid);
+            }
             What::TimedOut => self.timed_out(tid, raw.at_ns),
             What::TimerBegin => {
                 self.seen.timers += 1;
@@ -146,8 +164,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Ends the building.
+    /// Ends the building: who runs at the end of the window has run up to there.
     pub fn finish(mut self) -> Built {
+        for cpu in 0..self.cpus.len() {
+            if let (Some(index), Some(until_ns)) = (self.cpus[cpu].current, self.until_ns) {
+                self.run_until(index, until_ns.max(self.cpus[cpu].last_ns), cpu as u16);
+            }
+        }
         for index in 0..self.tracks.len() {
             if self.tracks[index].is_exiting && !self.tracks[index].has_ended {
                 let at_ns = self.tracks[index].last_ns;
@@ -175,7 +198,10 @@ impl<'a> Builder<'a> {
     fn add(&mut self, tid: u32) -> u32 {
         let index = self.tracks.len() as u32;
         self.tracks.push(Track { tid, ..Track::default() });
-        self.by_tid.insert(tid, index);
+        if let Some(before) = self.by_tid.insert(tid, index) {
+            // Its number was free: it was not there at the begin, or has ended.
+            self.tracks[before as usize].since_ns = None;
+        }
         index
     }
 
@@ -192,35 +218,35 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the CPU time that a running thread has used up to an event.
-    fn run_until(&mut self, index: u32, raw: &Raw) {
-        let speed = self.speeds.get(usize::from(raw.cpu)).copied().unwrap_or(SPEED_UNITS);
-        let cpu = self.cpus[usize::from(raw.cpu)];
-        self.put_off_other(Some(index), raw.cpu);
+    fn run_until(&mut self, index: u32, at_ns: u64, core: u16) {
+        let speed = self.speeds.get(usize::from(core)).copied().unwrap_or(SPEED_UNITS);
+        let cpu = self.cpus[usize::from(core)];
+        self.put_off_other(Some(index), core);
         let track = &mut self.tracks[index as usize];
-        track.last_ns = track.last_ns.max(raw.at_ns);
+        track.last_ns = track.last_ns.max(at_ns);
         if track.has_ended {
             return;
         }
-        if track.running.is_none_or(|(_, core)| core != raw.cpu) {
+        if track.running.is_none_or(|(_, on)| on != core) {
             // Nobody has told that it came here. On a core of which nothing is known it has run since the
             // trace's begin, or since events were lost; else since it was woken.
             let is_new = track.events.is_empty() && track.parent.is_none();
             let woken_ns = track.waker.map_or(0, |(_, at_ns)| at_ns);
             let since_ns = match cpu.is_known {
-                false if is_new => self.begin_ns.unwrap_or(raw.at_ns).max(cpu.last_ns),
+                false if is_new => self.begin_ns.unwrap_or(at_ns).max(cpu.last_ns),
                 _ => cpu.last_ns.max(woken_ns).max(track.blocked.map_or(0, |(at_ns, _)| at_ns)),
             };
             let was_idle =
                 cpu.is_known && cpu.current.is_none() && track.running.is_none() && !is_new;
             track.unseen += u64::from(was_idle);
             track.misfits += u64::from(!was_idle && (cpu.is_known || !is_new));
-            track.arrive(since_ns.min(raw.at_ns), raw.cpu);
+            track.arrive(since_ns.min(at_ns), core);
         }
-        if let Some((since_ns, core)) = track.running {
-            track.use_cpu(raw.at_ns.saturating_sub(since_ns), speed);
-            track.running = Some((raw.at_ns.max(since_ns), core));
+        if let Some((since_ns, _)) = track.running {
+            track.use_cpu(at_ns.saturating_sub(since_ns), speed);
+            track.running = Some((at_ns.max(since_ns), core));
         }
-        let cpu = &mut self.cpus[usize::from(raw.cpu)];
+        let cpu = &mut self.cpus[usize::from(core)];
         cpu.current = Some(index);
         cpu.is_known = true;
     }
@@ -243,7 +269,7 @@ impl<'a> Builder<'a> {
         self.put_off_other(index, raw.cpu);
         if let Some(index) = index {
             self.rename(index, name);
-            self.run_until(index, raw);
+            self.run_until(index, raw.at_ns, raw.cpu);
             let track = &mut self.tracks[index as usize];
             track.running = None;
             match left {
@@ -286,7 +312,8 @@ impl<'a> Builder<'a> {
         let waker = (raw.context != Context::Interrupt).then(|| self.track(tid)).flatten();
         let wake = match waker {
             Some(waker) => {
-                let woken_in_call = self.tracks[waker as usize].futex.is_some();
+                let call = self.tracks[waker as usize].call;
+                let woken_in_call = call.is_some_and(|call| call.futex.is_some());
                 let waker_track = &mut self.tracks[waker as usize];
                 waker_track.note(Kind::Wake, raw.at_ns, raw.cpu).object = target;
                 if !woken_in_call && !waker_track.woke.contains(&target) {
@@ -298,9 +325,7 @@ impl<'a> Builder<'a> {
             None if self.cpus[usize::from(raw.cpu)].is_in_timer => Wake::Timer,
             None => Wake::Outside,
         };
-        let track = &mut self.tracks[target as usize];
-        track.last_ns = track.last_ns.max(raw.at_ns);
-        track.waker = Some((wake, raw.at_ns));
+        self.tracks[target as usize].wake(wake, raw.at_ns);
     }
 
     fn create(&mut self, raw: &Raw, parent: u32, child: u32, name: Name, is_thread: Option<bool>) {
@@ -385,22 +410,27 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn set_futex(&mut self, tid: u32, address: Option<u64>) {
-        if let Some(index) = self.track(tid) {
-            let track = &mut self.tracks[index as usize];
-            track.futex = address;
-        }
+    /// Its track, and the call that it leaves, if that was seen to begin.
+    fn leave_call(&mut self, tid: u32) -> Option<(&mut Track, Option<Call>)> {
+        let index = self.track(tid)?;
+        let track = &mut self.tracks[index as usize];
+        let call = track.call.take();
+        Some((track, call))
     }
 
-    /// A call ends because its time was over: so did the block that has just ended.
+    /// A call ends because its time was over: so did the block in it, or the one that has just ended if nobody saw the
+    /// call begin.
     fn timed_out(&mut self, tid: u32, at_ns: u64) {
         self.seen.timers += 1;
-        self.set_futex(tid, None);
-        let Some(index) = self.track(tid) else { return };
-        if let Some(event) = self.tracks[index as usize].events.last_mut() {
+        let Some((track, call)) = self.leave_call(tid) else { return };
+        let count = track.events.len();
+        if let Some(event) = track.events.last_mut() {
             let is_open = matches!(Wake::from_aux(event.aux), Wake::Outside | Wake::Unknown);
-            let is_new = at_ns.saturating_sub(event.at_ns) < RETURN_NS;
-            if event.kind == Kind::Block && is_open && is_new {
+            let is_of_call = match call {
+                Some(call) => count > call.first,
+                None => at_ns.saturating_sub(event.at_ns) < RETURN_NS,
+            };
+            if event.kind == Kind::Block && is_open && is_of_call {
                 event.aux = Wake::Timer.to_aux();
             }
         }

@@ -174,10 +174,11 @@ fn call(event: &str, fields: &str) -> Read {
                 Some((_, rest)) => {
                     let rest = rest.trim_start_matches([':', '=', ' ']);
                     let address = rest.split([',', ')', ' ']).next().and_then(hex);
-                    address.map(|address| What::FutexEnter { address }).into()
+                    address.map(|address| What::CallEnter { futex: Some(address) }).into()
                 }
                 None => Read::Broken,
             },
+            _ if waits(name) => Read::Event(What::CallEnter { futex: None }),
             _ => Read::Other,
         };
     }
@@ -204,14 +205,17 @@ const POLLS: [&str; 7] =
 /// Calls that do nothing but wait for a time.
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
+/// Whether a call may end because its time was over, futexes' aside.
+pub fn waits(name: &str) -> bool {
+    POLLS.contains(&name) || SLEEPS.contains(&name)
+}
+
 /// What the end of a call tells.
 pub fn call_end(name: &str, result: i64) -> Option<What> {
     match name {
         "futex" if result == TIMED_OUT => Some(What::TimedOut),
-        "futex" => Some(What::FutexExit),
-        _ if (POLLS.contains(&name) || SLEEPS.contains(&name)) && result == 0 => {
-            Some(What::TimedOut)
-        }
+        _ if waits(name) && result == 0 => Some(What::TimedOut),
+        _ if name == "futex" || waits(name) => Some(What::CallExit),
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::event::{Left, Name};
 use super::stream::SPEED_UNITS;
+use crate::model::IO_STORAGE;
 use crate::{Event, Kind, Wake};
 
 /// One of a trace's threads, with all that it did.
@@ -15,6 +16,10 @@ pub struct Track {
     pub names: Vec<Name>,
     /// The thread that created it.
     pub parent: Option<u32>,
+    /// When the window began that has found it there.
+    pub since_ns: Option<u64>,
+    /// Its process, if it was found there.
+    pub process: Option<u32>,
     /// Whether it is of the process of the thread that created it, if known.
     pub is_thread: Option<bool>,
     /// Whether it has executed a program, which makes it a process.
@@ -44,8 +49,8 @@ pub struct Track {
     pub blocked: Option<(u64, Left)>,
     /// What has woken it, and when, since it left its core.
     pub waker: Option<(Wake, u64)>,
-    /// The futex whose call it is in.
-    pub futex: Option<u64>,
+    /// The call that may wait in which it is.
+    pub call: Option<Call>,
     /// Whether it has begun to end.
     pub is_exiting: bool,
     /// Where it was last.
@@ -56,6 +61,15 @@ pub struct Track {
     pub woke_before: Vec<u32>,
     /// The thread for whose end it waits, if that is known before it goes on.
     pub joins: Option<u32>,
+}
+
+/// A call that may wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The futex's address, if it is one's.
+    pub futex: Option<u64>,
+    /// How many events its thread had when it called.
+    pub first: usize,
 }
 
 impl Track {
@@ -70,7 +84,16 @@ impl Track {
         self.core = Some(core);
         if self.events.is_empty() {
             let aux = self.parent.map_or(0, |parent| parent + 1);
-            self.note(Kind::Start, at_ns, core).aux = aux;
+            self.note(Kind::Start, self.since_ns.unwrap_or(at_ns), core).aux = aux;
+        }
+    }
+
+    /// It is woken. If it was there before the window and has not run in it, it has been blocked since before.
+    pub fn wake(&mut self, waker: Wake, at_ns: u64) {
+        self.last_ns = self.last_ns.max(at_ns);
+        self.waker = Some((waker, at_ns));
+        if let Some(since_ns) = self.since_ns.filter(|_| self.events.is_empty()) {
+            self.blocked.get_or_insert((since_ns, Left::Sleeps));
         }
     }
 
@@ -115,11 +138,11 @@ impl Track {
     ) {
         let (wake, until_ns) = waker.unwrap_or((Wake::Unknown, at_ns));
         let joined = self.joins.take().filter(|&ended| wake == Wake::Thread(ended));
-        let futex = self.futex.map_or(0, hash);
+        let futex = self.call.and_then(|call| call.futex).map_or(0, hash);
         let is_device = left == Left::WaitsForDevice && wake == Wake::Outside;
         let (kind, object, aux) = match joined {
             Some(ended) => (Kind::Join, ended, 0),
-            None if is_device => (Kind::Io, 0, IO_OTHER),
+            None if is_device => (Kind::Io, 0, IO_STORAGE),
             None => (Kind::Block, futex, wake.to_aux()),
         };
         let event = self.note(kind, at_ns, core);
@@ -129,9 +152,6 @@ impl Track {
         event.aux = aux;
     }
 }
-
-/// `aux` of [`Kind::Io`] that is neither reading nor writing nor polling, as far as is known.
-const IO_OTHER: u32 = 3;
 
 /// An address as the number of an object: not 0, and different for addresses that are near each other.
 fn hash(address: u64) -> u32 {

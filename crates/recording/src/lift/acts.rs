@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use super::Level;
 use super::node::Sym;
 use super::objects::{Objects, What};
+use crate::model::{IO_INTERRUPTED, IO_POLL};
 use crate::{Event, Kind, Recording};
 
 /// Shorter waits for input and output are left out.
 const IO_NS_MIN: u64 = 50_000;
-/// Input and output of this kind and the next one wait for others, at no device.
-pub(super) const IO_POLL: u32 = 2;
 /// A wait for input or output that takes this share of the recording waits for its end.
 const WHOLE_SHARE: f64 = 0.9;
 
@@ -213,12 +212,17 @@ impl Plain<'_> {
                 Kind::SemWait => Act::Sym(Sym::SemWait(self.semaphore(event.object))),
                 Kind::SemPost => Act::Sym(Sym::SemPost(self.semaphore(event.object))),
                 Kind::Sleep if event.wait_ns > 0 => Act::Sym(Sym::Sleep),
+                Kind::Read | Kind::Write if event.wait_ns >= IO_NS_MIN => Act::Sym(Sym::Sleep),
                 Kind::Io if event.wait_ns >= whole_ns => {
                     self.objects
                         .note("Waits that are nearly as long as the recording are left out.");
                     Act::None
                 }
-                Kind::Io if event.wait_ns >= IO_NS_MIN && event.aux >= IO_POLL => {
+                // Who polls, or waits for a signal, waits for others, at no device.
+                Kind::Io
+                    if event.wait_ns >= IO_NS_MIN
+                        && (IO_POLL..=IO_INTERRUPTED).contains(&event.aux) =>
+                {
                     Act::Sym(Sym::Sleep)
                 }
                 Kind::Io if event.wait_ns >= IO_NS_MIN => {

@@ -100,10 +100,14 @@ fn implied_cv(points: &[f64]) -> f64 {
 
 /// The value at that share of sorted values.
 fn between(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let below = place.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
+    at(sorted, share * (sorted.len() - 1) as f64)
+}
+
+/// The value at a place, interpolated.
+pub(super) fn at(values: &[f64], place: f64) -> f64 {
+    let below = (place.floor() as usize).min(values.len() - 1);
+    let above = (below + 1).min(values.len() - 1);
+    values[below] + (values[above] - values[below]) * (place - below as f64)
 }
 
 /// A number of rounds whose mean is kept: a whole number, or at random one of the two next to it.

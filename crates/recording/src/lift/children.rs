@@ -2,6 +2,7 @@
 //! many threads as there were at a time.
 
 use super::acts;
+use crate::model::{IO_READ, IO_STORAGE, IO_WRITE};
 use crate::{Event, Kind, Recording, Thread, Wake};
 
 /// Least number of started programs.
@@ -79,10 +80,10 @@ fn children(recording: &Recording, stays: &[bool]) -> Vec<Child> {
     for (index, thread) in recording.threads.iter().enumerate().filter(|(index, _)| !stays[*index])
     {
         let Some(last) = thread.events.last() else { continue };
-        let reads = thread
-            .events
-            .iter()
-            .filter(|event| event.kind == Kind::Io && event.aux < acts::IO_POLL);
+        let is_transfer = |event: &&Event| {
+            event.kind == Kind::Io && matches!(event.aux, IO_READ | IO_WRITE | IO_STORAGE)
+        };
+        let reads = thread.events.iter().filter(is_transfer);
         let io_ns = reads.fold(0, |sum: u64, event| sum.saturating_add(event.wait_ns));
         let (from_ns, to_ns) = (thread.begin_ns(), last.at_ns);
         let child = found[top(index)].get_or_insert(Child {

@@ -45,17 +45,25 @@ pub(super) fn find(recording: &Recording, acts: &Acts) -> Option<Crew> {
         .filter_map(|thread| profile(thread, &recording.threads[thread as usize]))
         .collect();
     profiles.sort_by(|one, two| two.work.total_cmp(&one.work));
-    let (owner, most) = crews(recording, acts, &profiles)
-        .into_iter()
-        .filter(|(_, crew)| crew.len() > 1)
-        .max_by(|(_, one), (_, two)| work(one).total_cmp(&work(two)))?;
+    let crews: Vec<(u32, Vec<&Profile>)> =
+        crews(recording, acts, &profiles).into_iter().filter(|(_, crew)| crew.len() > 1).collect();
+    let most = crews.iter().max_by(|(_, one), (_, two)| work(one).total_cmp(&work(two)))?;
+    // A crew that is started again and again hands out no jobs: each time there are as many threads as shares.
+    let is_again = |(_, crew): &&(u32, Vec<&Profile>)| {
+        is_alike(most.1[0], crew[0])
+            && !most.1.iter().any(|one| crew.iter().any(|two| overlap(one, two)))
+    };
+    if crews.iter().any(|crew| is_again(&crew)) {
+        return None;
+    }
+    let (owner, most) = most;
     let mut members: Vec<u32> = most.iter().map(|one| one.thread).collect();
-    if work(&most) < WORK_SHARE_MIN * all || !is_begun_once(recording, &members) {
+    if work(most) < WORK_SHARE_MIN * all || !is_begun_once(recording, &members) {
         return None;
     }
     members.extend(idle(recording, acts, &profiles, &members));
     members.sort_unstable();
-    Some(Crew { members, owner })
+    Some(Crew { members, owner: *owner })
 }
 
 fn work(crew: &[&Profile]) -> f64 {

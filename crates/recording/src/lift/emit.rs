@@ -11,12 +11,11 @@ use super::report::{self, ObjectRow, Report};
 use super::scale::{
     SCALED_ROUNDS_MIN, Scale, answers, assumptions, makes_items, posted_by_items, scale,
 };
+use super::teams::{Way, refills};
+use super::text::{self, block, kind};
 use super::work::{self, Place};
 use super::{Level, Lifted, Options, Scaling, phases};
 use crate::Recording;
-
-/// Later starts of threads that nobody started are kept, in ns.
-const START_NS_MIN: u64 = 1_000_000;
 
 /// Writes the program and its report.
 pub(super) fn emit(
@@ -48,13 +47,17 @@ pub(super) fn emit(
         writer.steps = 0;
         let body = writer.body(group);
         let count = writer.count_of(group);
-        threads.extend(thread(group, &count, body));
+        threads.extend(text::thread(group, &count, body));
         rows.push(report::Group {
             name: group.name.clone(),
             threads: group.members.len(),
             count,
             recorded_ns: group.work_ns,
             lifted_ns: 0.0,
+            parts: parts(group, takes_items(group)),
+            takes_items: takes_items(group),
+            is_literal: group.is_literal,
+            members: group.members.clone(),
             steps: writer.steps,
         });
     }
@@ -63,7 +66,7 @@ pub(super) fn emit(
         false => clean(&options.name),
     };
     let name = if name.is_empty() { "lifted".to_owned() } else { name };
-    let mut text = head(&name, recording, &groups, options);
+    let mut text = text::head(&name, recording, &groups, options);
     text.extend(writer.objects());
     text.extend(threads);
     let used: Vec<ObjectRow> = writer.rows();
@@ -79,63 +82,38 @@ pub(super) fn emit(
         idle_ns: idle_ns(recording, acts),
         literal_share: literal.0,
         literal_steps_share: literal.1,
+        jobs: objects.jobs,
         notes,
     };
     Lifted { toml: text.join("\n") + "\n", report }
+}
+
+/// What each thread of the program stands for: those that take items, or come one after the other, for all.
+fn parts(group: &Group, takes_items: bool) -> Vec<report::Part> {
+    let count = match (takes_items, group.team.way) {
+        (true, _) | (_, Way::Window) => 1,
+        _ => group.team.size.max(1),
+    };
+    let mut found = vec![report::Part::default(); count];
+    let all = group.members.iter().zip(&group.works_ns).enumerate();
+    all.for_each(|(at, (thread, work_ns))| {
+        found[at % count].threads.push(*thread);
+        found[at % count].recorded_ns += work_ns;
+    });
+    found
+}
+
+fn takes_items(group: &Group) -> bool {
+    let mut found = false;
+    let mut look = |step: &Step| found |= matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_));
+    group.nodes.iter().for_each(|node| node.each_step(&mut |step| look(step)));
+    found
 }
 
 fn idle_ns(recording: &Recording, acts: &Acts) -> f64 {
     let lists = recording.threads.iter().zip(&acts.idle_ns);
     let events = lists.flat_map(|(thread, idle_ns)| thread.events.iter().zip(idle_ns));
     events.map(|(event, idle_ns)| event.work_ns.min(*idle_ns) as f64).sum()
-}
-
-fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -> Vec<String> {
-    let printable = |text: &str| -> String {
-        let plain = |letter: char| match letter {
-            '"' | '\\' => '\'',
-            _ if letter.is_control() => ' ',
-            _ => letter,
-        };
-        text.chars().take(200).map(plain).collect()
-    };
-    let command = printable(&recording.info.command.join(" "));
-    let mut text = vec![
-        format!("name = \"{name}\""),
-        format!("description = \"Made of a recording with {} threads.\"", recording.threads.len()),
-        format!("source = \"recorded: {command}\""),
-        String::new(),
-        "[params]".to_owned(),
-    ];
-    if groups.n > 1 {
-        text.push(format!("n = {}  # threads that share work", groups.n));
-    }
-    text.push("scale = 1  # size of the input".to_owned());
-    text.push(String::new());
-    text.push("[profiles.recorded]".to_owned());
-    text.push(format!("like = \"{}\"", printable(&options.like)));
-    text.push(match options.speedup {
-        Some(ratio) => format!("ratio = {}", number(ratio)),
-        None => "cycles = 1".to_owned(),
-    });
-    text
-}
-
-fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
-    let mut text =
-        vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
-    match (group.is_forked, count) {
-        (true, _) => text.push("count = 0".to_owned()),
-        (_, "1") => {}
-        (_, count) => text.push(format!("count = {}", amounts::plain(count))),
-    }
-    if !group.is_forked && group.start_ns >= START_NS_MIN {
-        text.push(format!("start_us = {}", number(group.start_ns as f64 / 1e3)));
-    }
-    text.push("body = [".to_owned());
-    text.extend(body.into_iter().map(|line| format!("  {line}")));
-    text.push("]".to_owned());
-    text
 }
 
 /// How often things happened in the recording.
@@ -189,17 +167,19 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// How many threads of a group are there at a time.
     fn count_of(&self, group: &Group) -> String {
-        match (group.is_n, self.groups.main_takes_part) {
-            (true, true) => "n - 1".to_owned(),
-            (true, false) => "n".to_owned(),
-            _ => group.members.len().to_string(),
+        match (group.is_n, group.team.way, self.groups.main_takes_part) {
+            (true, Way::Window, _) => format!("min(n, {})", group.members.len()),
+            (true, _, true) => "n - 1".to_owned(),
+            (true, _, false) => "n".to_owned(),
+            _ => group.team.size.to_string(),
         }
     }
 
     /// A number of threads as an expression, if it is that of the threads that share work.
     fn threads(&self, count: u32) -> String {
-        let is_group = |group: &&Group| group.is_n && group.members.len() == count as usize;
+        let is_group = |group: &&Group| group.is_n && group.team.size == count as usize;
         match self.groups.list.iter().find(is_group) {
             Some(group) => self.count_of(group),
             None => count.to_string(),
@@ -215,7 +195,9 @@ impl Writer<'_> {
             members: &group.members,
             executions: members as f64,
             is_item: false,
-            has_index: group.is_whole,
+            team: group.team.size,
+            is_curved: group.is_curved,
+            has_index: group.team.has_index(),
             group_work: group.work_ns,
             shared_by: None,
             is_scaled: false,
@@ -237,13 +219,14 @@ impl Writer<'_> {
     fn rounds(&mut self, node: &Node, counts: &[f64], body: &[Node], place: Place) -> Vec<String> {
         let sum: f64 = counts.iter().sum();
         let mean = match place.is_item {
-            true => sum / place.executions,
+            true => work::steady_rounds(node, sum / place.executions, place),
             false => sum / counts.len().max(1) as f64,
         };
         let is_outer = self.depth == 0 && mean >= SCALED_ROUNDS_MIN && mean.fract() == 0.0;
         let is_scaled = is_outer && self.scale == Scale::Rounds;
         let is_scaled = is_scaled || (self.scale == Scale::Items && self.is_by_items(mean, node));
-        let rounds = match (is_scaled, self.once_for_each(mean, body)) {
+        let by_threads = self.refills(node).or_else(|| self.once_for_each(mean, body));
+        let rounds = match (is_scaled, by_threads) {
             (true, _) => format!("\"ceil({mean} * scale)\""),
             (_, Some(threads)) => amounts::plain(&threads),
             _ => amounts::rounds(mean),
@@ -251,7 +234,10 @@ impl Writer<'_> {
         self.depth += 1;
         let inner = self.nodes(body, Place { executions: place.executions * mean, ..place });
         self.depth -= 1;
-        block(&format!("loop = {rounds}"), inner)
+        match rounds == "1" {
+            true => inner,
+            false => block(&format!("loop = {rounds}"), inner),
+        }
     }
 
     /// Whether a loop has as many rounds as there are items: it makes them, or waits for all of them.
@@ -269,6 +255,18 @@ impl Writer<'_> {
         }
     }
 
+    /// The rounds of a loop that starts a thread whenever one of n has ended, until there were as many as recorded.
+    fn refills(&self, node: &Node) -> Option<String> {
+        let is_refilled = |(number, group): &(u32, &Group)| {
+            let later = group.members.len() - group.team.size;
+            group.is_n
+                && group.team.way == Way::Window
+                && refills(node, *number) == Some(later as f64)
+        };
+        let (_, group) = (0..).zip(&self.groups.list).find(is_refilled)?;
+        Some(format!("max(0, {} - n)", group.members.len()))
+    }
+
     /// The number of threads that share work, if a loop waits for each of them, or wakes each of them, once.
     fn once_for_each(&self, rounds: f64, body: &[Node]) -> Option<String> {
         let [Node::Step(step)] = body else { return None };
@@ -278,14 +276,16 @@ impl Writer<'_> {
             _ => Sym::SemWait(one),
         };
         let groups = self.answers.get(&answer)?.iter().map(|group| &self.groups.list[*group]);
-        let mut found = groups.filter(|group| rounds == group.members.len() as f64);
+        let mut found = groups.filter(|group| rounds == group.team.size as f64);
         found.next().map(|group| self.count_of(group))
     }
 
     fn step(&mut self, step: &Step, place: Place) -> Vec<String> {
         self.steps += 1;
-        let shared =
-            step.is_share() && self.options.scaling == Scaling::FixedTotal && !place.is_item;
+        let shared = step.is_share()
+            && self.groups.n > 1
+            && self.options.scaling == Scaling::FixedTotal
+            && !place.is_item;
         let before = Place {
             shared_by: shared.then_some(self.groups.n as f64),
             is_scaled: self.scale == Scale::Work,
@@ -320,9 +320,9 @@ impl Writer<'_> {
             Sym::Dynamic(one) => return self.items("dynamic", one, step, place),
             Sym::Fork(group) => {
                 let group = &self.groups.list[group as usize];
-                let is_all = group.members.len() == step.times as usize;
-                match (is_all, step.times) {
-                    (_, 1) if !group.is_n => format!("{{ fork = \"{}\" }},", group.name),
+                let is_team = group.team.size == step.times as usize;
+                match (is_team && group.is_n, step.times) {
+                    (false, 1) => format!("{{ fork = \"{}\" }},", group.name),
                     (true, _) => {
                         let times = amounts::plain(&self.count_of(group));
                         format!("{{ fork = \"{}\", times = {times} }},", group.name)
@@ -450,20 +450,6 @@ impl Writer<'_> {
     }
 }
 
-fn kind(what: &What) -> &'static str {
-    match what {
-        What::Mutex { members: 1 } => "mutex",
-        What::Mutex { .. } => "mutexes",
-        What::Barrier => "barrier",
-        What::Semaphore { fan: 1, .. } => "semaphore",
-        What::Semaphore { .. } => "gate",
-        What::Room { .. } => "semaphore",
-        What::Queue { .. } => "queue",
-        What::Pool { .. } => "pool",
-        What::Device => "device",
-    }
-}
-
 fn name_of(
     object: u32,
     objects: &Objects,
@@ -479,15 +465,4 @@ fn name_of(
     let name = format!("{kind}{count}");
     names.insert(object, name.clone());
     name
-}
-
-fn block(head: &str, body: Vec<String>) -> Vec<String> {
-    let body = match body.is_empty() {
-        true => vec!["{ run_us = 0, profile = \"recorded\" },".to_owned()],
-        false => body,
-    };
-    let mut lines = vec![format!("{{ {head}, body = [")];
-    lines.extend(body.into_iter().map(|line| format!("  {line}")));
-    lines.push("] },".to_owned());
-    lines
 }

@@ -9,8 +9,8 @@ use ampsched_model::{
 /// Most passes until the numbers of items along chains of queues are known.
 const PASSES_MAX: usize = 32;
 
-/// Work by group of threads, in ns.
-pub(super) type Works = BTreeMap<String, f64>;
+/// Work by group of threads, in ns: of all its threads, or of each `index` if that tells them apart.
+pub(super) type Works = BTreeMap<String, Vec<f64>>;
 
 /// Expected work of each group of threads.
 ///
@@ -85,7 +85,7 @@ impl<'a> Count<'a> {
         for (number, thread) in self.program.threads.iter().enumerate() {
             let name = thread.name.split('.').next().unwrap_or_default().to_owned();
             let work = self.thread(thread.entry.index(), self.instances[number], &mut pass);
-            *pass.works.entry(name).or_default() += work;
+            pass.works.entry(name).or_default().push(work);
         }
         pass
     }
@@ -133,6 +133,8 @@ impl<'a> Count<'a> {
 /// Expected rounds of a loop: its amount is rounded.
 fn rounds(count: &Amount) -> f64 {
     match count.dist {
+        // Daemon threads do for ever what they did once.
+        _ if count.always() == Some(u64::MAX) => 1.0,
         // Values below 1/2 are no round.
         Dist::Uniform { low, high } if low < 0.5 && high <= 1.5 && high > 0.5 => {
             (high - 0.5) / (high - low)

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::bodies;
+use super::fidelity::Kept;
 use super::fold::{Likeness, fold};
 use super::items::Code;
 use super::node::{Node, Step, Sym, are_like, merge_all};
+use super::teams::{self, Team, Way, is_refilled};
 use crate::Recording;
 
 /// A barrier's share of the main thread counts as one from this part of what the others do on.
@@ -24,18 +26,26 @@ const SMALL_NS: f64 = 3e3;
 #[derive(Debug)]
 pub(super) struct Group {
     pub name: String,
-    /// Recorded threads, those with most work first.
+    /// Recorded threads: in the order of their starts, of those that start together those with most work first.
     pub members: Vec<u32>,
     pub nodes: Vec<Node>,
     /// Whether others start it.
     pub is_forked: bool,
+    /// Whether it is of daemon threads.
+    pub is_daemon: bool,
     /// Whether its number is the parameter n, less 1 if the main thread takes part.
     pub is_n: bool,
-    /// Whether all are started by one step, or with the program: else `index` does not tell them apart.
-    pub is_whole: bool,
+    /// How they are started.
+    pub team: Team,
+    /// Whether it is a thread that stays as it was.
+    pub is_literal: bool,
+    /// Whether what each thread does is told by itself.
+    pub is_curved: bool,
     pub start_ns: u64,
     /// All work in ns.
     pub work_ns: f64,
+    /// The work of each member in ns.
+    pub works_ns: Vec<f64>,
 }
 
 /// All groups, and the parameter.
@@ -48,19 +58,20 @@ pub(super) struct Groups {
     pub main_takes_part: bool,
 }
 
-/// Builds groups; the first one has the first thread.
-pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
+/// Builds groups; the first one has the first thread. Threads that stay as they were stay alone.
+pub(super) fn build(recording: &Recording, codes: Vec<Code>, kept: &Kept) -> Groups {
     let works = works(&codes);
-    let sets = sets(&codes);
+    let sets = sets(&codes, &kept.literal);
     let mut of_thread: HashMap<u32, usize> = HashMap::new();
     for (group, set) in sets.iter().enumerate() {
         set.iter().for_each(|place| {
             of_thread.insert(codes[*place].thread, group);
         });
     }
-    let are_whole: Vec<bool> = sets.iter().map(|set| is_whole(set, &codes, &of_thread)).collect();
-    let (n_group, main_takes_part) = parameter(&sets, &are_whole, &codes, &works);
-    let n_size = n_group.map_or(0, |group| sets[group].len());
+    let teams: Vec<(Team, Vec<Vec<usize>>)> =
+        sets.iter().map(|set| teams::team(set, recording, &codes, &of_thread)).collect();
+    let (n_group, main_takes_part) = parameter(&sets, &teams, &codes, &works);
+    let n_size = n_group.map_or(0, |group| teams[group].0.size);
     let shares = if main_takes_part { main_shares(&codes, &sets, n_group) } else { HashSet::new() };
     let mut codes = codes;
     if let Some(group) = n_group.filter(|_| main_takes_part) {
@@ -79,24 +90,33 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
     let first_ns = starts.iter().copied().min().unwrap_or(0);
     let mut codes: Vec<Option<Code>> = codes.into_iter().map(Some).collect();
     let mut list = Vec::new();
-    for (number, mut set) in sets.into_iter().enumerate() {
-        set.sort_by(|one, two| works[*two].total_cmp(&works[*one]));
-        let is_n = set.len() > 1 && set.len() == n_size && are_whole[number];
+    for (number, (team, mut runs)) in teams.into_iter().enumerate() {
+        // Those with most work come first.
+        runs.iter_mut().for_each(|run| run.sort_by(|a, b| works[*b].total_cmp(&works[*a])));
+        let set: Vec<usize> = runs.concat();
+        let is_pair = main_takes_part && n_group == Some(number);
+        let is_n = (team.is_free() || is_pair) && team.size == n_size;
         let start = set.iter().map(|place| starts[*place]).min().unwrap_or(0);
         let members: Vec<Code> = set.iter().filter_map(|place| codes[*place].take()).collect();
         let threads: Vec<u32> = members.iter().map(|code| code.thread).collect();
-        let is_share = |place: usize| is_n || (number == 0 && shares.contains(&place));
+        let is_share = |place: usize| {
+            (is_n && team.way != Way::Window) || (number == 0 && shares.contains(&place))
+        };
         let nodes = nodes(members, &of_thread, is_share);
-        let work_ns = set.iter().map(|place| works[*place]).sum();
+        let works_ns: Vec<f64> = set.iter().map(|place| works[*place]).collect();
         list.push(Group {
             name: String::new(),
+            is_literal: threads.iter().any(|thread| kept.literal.contains(thread)),
+            is_curved: threads.iter().any(|thread| kept.curved.contains(thread)),
             members: threads,
             nodes,
             is_forked: is_forked.contains(&number),
+            is_daemon: false,
             is_n,
-            is_whole: are_whole[number],
+            team,
             start_ns: start - first_ns,
-            work_ns,
+            work_ns: works_ns.iter().sum(),
+            works_ns,
         });
     }
     let nodes = list.iter_mut().map(|group| std::mem::take(&mut group.nodes)).collect();
@@ -104,7 +124,33 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
         group.nodes = nodes;
     }
     name(recording, &mut list);
-    Groups { list, n: n_size + usize::from(main_takes_part), main_takes_part }
+    let mut groups = Groups { list, n: n_size + usize::from(main_takes_part), main_takes_part };
+    groups.fix_windows();
+    groups
+}
+
+impl Groups {
+    /// Makes the number of threads what it was.
+    pub fn fix(&mut self) {
+        self.list.iter_mut().for_each(|group| group.is_n = false);
+        (self.n, self.main_takes_part) = (0, false);
+    }
+
+    /// A window has another size only if one loop refills it.
+    fn fix_windows(&mut self) {
+        for number in 0..self.list.len() {
+            let group = &self.list[number];
+            let later = group.members.len() - group.team.size.min(group.members.len());
+            let is_refilled =
+                || self.list.iter().any(|one| is_refilled(&one.nodes, number as u32, later));
+            if group.is_n && group.team.way == Way::Window && !is_refilled() {
+                self.list[number].is_n = false;
+            }
+        }
+        if self.list.iter().all(|group| !group.is_n) {
+            self.fix();
+        }
+    }
 }
 
 fn works(codes: &[Code]) -> Vec<f64> {
@@ -112,29 +158,31 @@ fn works(codes: &[Code]) -> Vec<f64> {
 }
 
 /// Sets of equal threads, by place in `codes`.
-fn sets(codes: &[Code]) -> Vec<Vec<usize>> {
+fn sets(codes: &[Code], literal: &HashSet<u32>) -> Vec<Vec<usize>> {
     let by_thread: HashMap<u32, usize> =
         codes.iter().enumerate().map(|(place, code)| (code.thread, place)).collect();
     let mut hashes = vec![None; codes.len()];
     for place in 0..codes.len() {
-        code_hash(place, codes, &by_thread, &mut hashes);
+        code_hash(place, codes, &by_thread, literal, &mut hashes);
     }
-    // Equal threads are those of equal creators; the first one stays alone.
-    let mut exact: BTreeMap<(bool, u64, u64), Vec<usize>> = BTreeMap::new();
+    // Equal threads are those of equal creators; the first one stays alone, and so do those that stay as they were.
+    let mut exact: BTreeMap<(Option<u32>, u64, u64), Vec<usize>> = BTreeMap::new();
     let above: Vec<u64> =
         (0..codes.len()).map(|place| ancestry(place, codes, &by_thread, &hashes)).collect();
     for place in 0..codes.len() {
-        let key = (codes[place].thread > 0, above[place], hashes[place].unwrap_or(0));
+        let thread = codes[place].thread;
+        let alone = (thread == 0 || literal.contains(&thread)).then_some(thread);
+        let key = (alone, above[place], hashes[place].unwrap_or(0));
         exact.entry(key).or_default().push(place);
     }
     // Threads without an equal may still do the same, each in another number of rounds.
     let mut alike: Vec<(u64, Vec<Node>, Vec<usize>)> = Vec::new();
     let mut found = Vec::new();
-    for ((_, parent, _), set) in exact {
+    for ((alone, parent, _), set) in exact {
         let single = set[0];
         let starts_nobody = |step: &Step| !matches!(step.sym, Sym::Fork(_));
         let can_be_alike = set.len() == 1
-            && codes[single].thread > 0
+            && alone.is_none()
             && codes[single].steps.len() < 200_000
             && codes[single].steps.iter().all(starts_nobody);
         if !can_be_alike {
@@ -176,17 +224,21 @@ fn code_hash(
     place: usize,
     codes: &[Code],
     by_thread: &HashMap<u32, usize>,
+    literal: &HashSet<u32>,
     hashes: &mut Vec<Option<u64>>,
 ) -> u64 {
     if let Some(hash) = hashes[place] {
         return hash;
     }
     let mut hasher = DefaultHasher::new();
+    // Who starts a thread that stays alone does what nobody else does.
+    literal.get(&codes[place].thread).hash(&mut hasher);
     for step in &codes[place].steps {
         match step.sym {
             Sym::Fork(child) => {
                 let child = by_thread.get(&child).copied();
-                child.map(|child| code_hash(child, codes, by_thread, hashes)).hash(&mut hasher);
+                let hash = child.map(|child| code_hash(child, codes, by_thread, literal, hashes));
+                hash.hash(&mut hasher);
             }
             sym => sym.hash(&mut hasher),
         }
@@ -212,31 +264,15 @@ fn ancestry(
     hasher.finish()
 }
 
-/// Whether one step starts all of these threads, or nobody does.
-fn is_whole(set: &[usize], codes: &[Code], of_thread: &HashMap<u32, usize>) -> bool {
-    let parent = codes[set[0]].parent;
-    let group = of_thread[&codes[set[0]].thread];
-    if set.iter().any(|place| codes[*place].parent != parent) {
-        return false;
-    }
-    let Some(code) = codes.iter().find(|code| Some(code.thread) == parent) else { return true };
-    let starts = |step: &Step| match step.sym {
-        Sym::Fork(child) => of_thread.get(&child) == Some(&group),
-        _ => false,
-    };
-    let runs = code.steps.chunk_by(|one, two| starts(one) == starts(two));
-    runs.filter(|run| starts(&run[0])).count() == 1
-}
-
-/// The set whose size is the parameter n, and whether the main thread does as its threads do.
+/// The set whose team's size is the parameter n, and whether the main thread does as its threads do.
 fn parameter(
     sets: &[Vec<usize>],
-    are_whole: &[bool],
+    teams: &[(Team, Vec<Vec<usize>>)],
     codes: &[Code],
     works: &[f64],
 ) -> (Option<usize>, bool) {
     let work = |set: &Vec<usize>| set.iter().map(|place| works[*place]).sum::<f64>();
-    let several = sets.iter().enumerate().filter(|(group, set)| set.len() > 1 && are_whole[*group]);
+    let several = sets.iter().enumerate().filter(|(group, _)| teams[*group].0.is_free());
     let most = several.max_by(|(_, one), (_, two)| work(one).total_cmp(&work(two)));
     let Some((group, set)) = most else {
         let pair = two_that_meet(sets, codes);

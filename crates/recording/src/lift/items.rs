@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::acts::{Act, Acts};
+use super::joins;
 use super::mutexes;
 use super::node::{Sample, Step, Sym};
 use super::objects::{Objects, What};
+use super::own;
 use super::segment::Segment;
 use crate::Recording;
 
@@ -17,7 +19,14 @@ pub(super) struct Code {
 }
 
 /// The code of all threads that have events.
-pub(super) fn build(recording: &Recording, acts: &Acts, objects: &mut Objects) -> Vec<Code> {
+///
+/// What threads of `literal` take out of queues and pools is their own work.
+pub(super) fn build(
+    recording: &Recording,
+    acts: &Acts,
+    objects: &mut Objects,
+    literal: &HashSet<u32>,
+) -> Vec<Code> {
     let mutexes = mutexes::objects(recording, acts, objects);
     let threads = (0..recording.threads.len() as u32)
         .filter(|thread| !recording.threads[*thread as usize].events.is_empty());
@@ -28,18 +37,20 @@ pub(super) fn build(recording: &Recording, acts: &Acts, objects: &mut Objects) -
             steps: Walk::new(recording, acts, thread, &mutexes).run(),
         })
         .collect();
-    let demoted = queues_in_circles(&codes);
+    let mut demoted = queues_in_circles(&codes);
     for queue in &demoted {
         objects.list[*queue as usize].what = What::Semaphore { initial: 0, fan: 1 };
         objects.note("A queue whose consumers also feed its producers is a semaphore.");
     }
+    own::leave_pools(&mut codes, objects, literal);
+    demoted.extend(own::leave_queues(&codes, objects, literal));
     for code in &mut codes {
         demote(&mut code.steps, &demoted);
         let steps = std::mem::take(&mut code.steps);
         code.steps = collapse(steps);
     }
     close(&mut codes);
-    join(&mut codes, objects);
+    joins::join(&mut codes, objects);
     codes
 }
 
@@ -385,59 +396,8 @@ fn pushes(step: &Step) -> BTreeSet<u32> {
     found
 }
 
-/// Joins: of all children at once, or by a semaphore.
-fn join(codes: &mut [Code], objects: &mut Objects) {
-    let mut ended: Vec<(u32, u32)> = Vec::new();
-    for code in codes.iter_mut() {
-        let mut open: BTreeSet<u32> = BTreeSet::new();
-        let mut run: Vec<usize> = Vec::new();
-        let mut out: HashSet<usize> = HashSet::new();
-        for at in 0..code.steps.len() {
-            match code.steps[at].sym {
-                Sym::Fork(child) => {
-                    open.insert(child);
-                }
-                Sym::Join(child) if open.remove(&child) => run.push(at),
-                Sym::Join(_) => {
-                    out.insert(at);
-                }
-                _ => {}
-            }
-            let next = code.steps.get(at + 1).map(|step| step.sym);
-            if run.is_empty() || matches!(next, Some(Sym::Join(_))) {
-                continue;
-            }
-            let run = std::mem::take(&mut run);
-            if open.is_empty() {
-                out.extend(&run[..run.len() - 1]);
-                code.steps[run[run.len() - 1]].sym = Sym::JoinAll;
-                continue;
-            }
-            let what = What::Semaphore { initial: 0, fan: 1 };
-            let semaphore = objects.add(what, format!("end of {} threads", run.len()));
-            for place in run {
-                if let Sym::Join(child) = code.steps[place].sym {
-                    ended.push((child, semaphore));
-                }
-                code.steps[place].sym = Sym::SemWait(semaphore);
-            }
-        }
-        remove(&mut code.steps, &out);
-    }
-    for (child, semaphore) in ended {
-        if let Some(code) = codes.iter_mut().find(|code| code.thread == child) {
-            let segment = Segment::default();
-            let sample = Sample { thread: child, segment, time_ns: 0.0 };
-            let end = code.steps.len() - 1;
-            let mut post = Step::new(Sym::SemPost(semaphore), sample);
-            std::mem::swap(&mut post.samples[0].segment, &mut code.steps[end].samples[0].segment);
-            code.steps.insert(end, post);
-        }
-    }
-}
-
 /// Removes steps; their work comes before the next one.
-fn remove(steps: &mut Vec<Step>, out: &HashSet<usize>) {
+pub(super) fn remove(steps: &mut Vec<Step>, out: &HashSet<usize>) {
     let mut carried = Segment::default();
     let mut at = 0;
     steps.retain_mut(|step| {

@@ -9,6 +9,8 @@ use crate::{Event, Kind, Recording};
 const JOB_SHARE_MIN: f64 = 0.1;
 /// Least jobs per member.
 const JOBS_MIN: usize = 2;
+/// Jobs whose deviations differ by less, as a share of their mean, are equally alike.
+const UNEVEN_STEP: f64 = 0.25;
 /// Pieces per member if nothing tells where jobs end.
 const PIECES: f64 = 50.0;
 /// Work that tells that a job has begun, or has not ended: this share of it.
@@ -25,20 +27,14 @@ pub(super) struct Job {
     pub end_ns: u64,
 }
 
-/// All jobs, by member and time. Jobs end where members come to an object that they share, the one that they come to
-/// most rarely; if there is none, at any event.
+/// All jobs, by member and time. Jobs end where members come to an object that they share: the one that makes jobs most
+/// alike, of such the one that they come to most rarely; if there is none, at any event.
 pub(super) fn jobs(recording: &Recording, acts: &Acts, members: &[u32]) -> Vec<Job> {
     let works = Works::new(recording, acts, members);
     let busy = members.iter().filter(|member| works.total(**member) > 0.0).count();
-    let mut found: Option<Vec<Job>> = None;
-    for marks in shared_marks(recording, members).into_values() {
-        let jobs = works.cut(&marks, 0.0);
-        let is_fine = jobs.len() >= JOBS_MIN * busy;
-        if is_fine && found.as_ref().is_none_or(|best| jobs.len() < best.len()) {
-            found = Some(jobs);
-        }
-    }
-    found.unwrap_or_else(|| {
+    let cuts = shared_marks(recording, members).into_values().map(|marks| works.cut(&marks, 0.0));
+    let fine = cuts.filter(|jobs| jobs.len() >= JOBS_MIN * busy);
+    fine.min_by_key(|jobs| (works.unevenness(jobs), jobs.len())).unwrap_or_else(|| {
         let all = members.iter().map(|member| {
             let count = recording.threads[*member as usize].events.len() as u32;
             (*member, (1..count).collect())
@@ -93,6 +89,18 @@ impl<'a> Works<'a> {
             (*member, events.map(|(at, event)| acts.work_ns(index, at, event)).collect())
         };
         Self { recording, by_member: members.iter().map(of).collect() }
+    }
+
+    /// How much jobs differ: the standard deviation of their work by its mean, in steps.
+    fn unevenness(&self, jobs: &[Job]) -> u32 {
+        let work = |job: &Job| {
+            self.by_member[&job.member][job.first as usize..=job.last as usize].iter().sum::<f64>()
+        };
+        let works: Vec<f64> = jobs.iter().map(work).collect();
+        let mean = works.iter().sum::<f64>() / works.len() as f64;
+        let variance =
+            works.iter().map(|work| (work - mean).powi(2)).sum::<f64>() / works.len() as f64;
+        (variance.sqrt() / mean.max(1.0) / UNEVEN_STEP).round() as u32
     }
 
     fn total(&self, member: u32) -> f64 {

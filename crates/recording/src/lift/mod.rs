@@ -5,8 +5,10 @@
 //! 2. `monitors`, `queues`, `pools`, `causes`: what mutexes and conditions are used for; what is not recognised becomes
 //!    a semaphore for each pair of threads that waits and wakes.
 //!    `crews`, `jobs`, `shares`: threads that share work take jobs, if most of the rest would be such semaphores.
-//! 3. `items`: a thread as steps with work between them; `groups`: threads that do the same.
-//! 4. `fold`: loops; `emit`, `amounts`: the text.
+//! 3. `items`: a thread as steps with work between them; `groups`, `teams`: threads that do the same, and how many of
+//!    them are there at a time.
+//! 4. `fold`: loops; `emit`, `text`, `amounts`: the text.
+//! 5. `expected`, `fidelity`: whether each thread does what was recorded; what does not is made again, literally.
 
 mod acts;
 mod amounts;
@@ -17,16 +19,19 @@ mod children;
 mod crews;
 mod emit;
 mod expected;
+mod fidelity;
 mod fold;
 mod groups;
 mod items;
 mod jobs;
+mod joins;
 mod latches;
 mod minor;
 mod monitors;
 mod mutexes;
 mod node;
 mod objects;
+mod own;
 mod phases;
 mod pools;
 mod queues;
@@ -35,15 +40,23 @@ mod rounds;
 mod scale;
 mod segment;
 mod shares;
+mod teams;
+mod text;
 mod visits;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
-use crate::Recording;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub use report::{Group, ObjectRow, Report};
+use crate::{Kind, Recording, Thread};
+use node::Sym;
+
+pub use fidelity::{SMALL_NS, WORK_ERROR_MAX};
+pub use report::{Group, ObjectRow, Part, Report};
+
+use fidelity::Kept;
 
 /// How work is divided if the number of threads is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +108,10 @@ pub struct Options {
     pub scaling: Scaling,
     /// The level to begin with.
     pub level: Level,
+    /// Whether the number of threads stays what it was.
+    pub is_fixed: bool,
+    /// Recorded threads that stay as they were.
+    pub literal: Vec<u32>,
 }
 
 impl Default for Options {
@@ -105,6 +122,8 @@ impl Default for Options {
             speedup: None,
             scaling: Scaling::FixedTotal,
             level: Level::Full,
+            is_fixed: false,
+            literal: Vec::new(),
         }
     }
 }
@@ -121,36 +140,102 @@ pub struct Lifted {
 /// A program with a greater share of literal work is made of jobs if it can be.
 const LITERAL_SHARE_MAX: f64 = 0.25;
 
-/// Makes a program of a recording. The text can always be parsed: if it could not at one level, it is made at the next.
+/// Threads that sleep for a greater share of their time take no jobs when these are shared.
+const SLEEP_SHARE_MAX: f64 = 0.01;
+
+/// Most times that a program is made at one level, with more that stays literal each time.
+const PASSES_MAX: usize = 16;
+
+/// Makes a program of a recording. The text can always be parsed, and each thread does what was recorded: if it could
+/// not, or did not, at one level, it is made at the next.
 pub fn lift(recording: &Recording, options: &Options) -> Lifted {
+    match crate::replay::with_plain_watchdogs(recording) {
+        Some((plain, watching)) => lift_plain(&Source { recording: &plain, watching }, options),
+        None => lift_plain(&Source { recording, watching: BTreeSet::new() }, options),
+    }
+}
+
+/// The program in which who is free takes the jobs that the threads of a pool share; none if there is no pool, or if
+/// more of the rest is literal than may be. It always comes to its end: who takes jobs waits for nothing but a job, and
+/// all others wait for what came earlier in the recording.
+pub fn lift_shared(recording: &Recording, options: &Options) -> Option<Lifted> {
+    let mut threads: BTreeMap<u32, usize> = BTreeMap::new();
+    for thread in &recording.threads {
+        *threads.entry(thread.process).or_default() += 1;
+    }
+    // Who hands out, and two who take.
+    if threads.values().max().is_none_or(|most| *most < 3) {
+        return None;
+    }
+    let plain = crate::replay::with_plain_watchdogs(recording);
+    let source = match &plain {
+        Some((plain, watching)) => Source { recording: plain, watching: watching.clone() },
+        None => Source { recording, watching: BTreeSet::new() },
+    };
+    let (found, failure) = faithful(&source, options, Level::Jobs)?;
+    let report = &found.report;
+    // Of what a crew does only its work is kept.
+    let sleeps = report.takers().any(|taker| sleeps(recording.threads.get(taker as usize)));
+    let is_understood = failure.is_none() && report.literal_share <= LITERAL_SHARE_MAX;
+    if !is_understood || !report.has_one_source() || !report.hands_out() || sleeps {
+        return None;
+    }
+    // Threads that nobody feeds may be a pool, or each has its own work and they only exclude each other.
+    let is_explained = !report.is_fed() && {
+        let (full, failure) = faithful(&source, options, Level::Full)?;
+        failure.is_none() && full.report.literal_share <= LITERAL_SHARE_MAX && full.report.has_n()
+    };
+    (!is_explained).then_some(found)
+}
+
+/// Whether a thread sleeps for more than a little of its time.
+fn sleeps(thread: Option<&Thread>) -> bool {
+    let Some(thread) = thread else { return false };
+    let slept = thread.events.iter().filter(|event| event.kind == Kind::Sleep);
+    let slept_ns: u64 = slept.map(|event| event.wait_ns).sum();
+    let end_ns = thread.events.last().map_or(0, |last| last.at_ns);
+    slept_ns as f64 > SLEEP_SHARE_MAX * end_ns.saturating_sub(thread.begin_ns()) as f64
+}
+
+/// What a program is made of.
+struct Source<'a> {
+    recording: &'a Recording,
+    /// Threads that become daemon threads.
+    watching: BTreeSet<u32>,
+}
+
+fn lift_plain(source: &Source<'_>, options: &Options) -> Lifted {
     let levels = Level::ALL.into_iter().filter(|level| *level >= options.level);
     let mut lifted = None;
     let mut failures = Vec::new();
     for level in levels {
-        let Some(mut found) = at_level(recording, options, level) else { continue };
-        found.report.notes.extend(failures.iter().cloned());
-        match check(&mut found, &options.like) {
-            Ok(()) if level == Level::Full => {
-                return of_jobs(recording, options, &found).unwrap_or(found);
+        let Some((mut found, failure)) = at_level(source, options, level) else { continue };
+        match failure {
+            None if level == Level::Full => {
+                return of_jobs(source, options, &found).unwrap_or(found);
             }
-            Ok(()) => return found,
-            Err(failure) => failures.push(format!("Level {}: {failure}.", level.word())),
+            None => {
+                found.report.notes.append(&mut failures);
+                return found;
+            }
+            Some(failure) => failures.push(format!("Level {}: {failure}.", level.word())),
         }
         lifted = Some(found);
     }
-    lifted.expect("there is a last level")
+    let mut found = lifted.expect("there is a last level");
+    found.report.notes.append(&mut failures);
+    found
 }
 
 /// The program made of jobs, if it says more than this one.
-fn of_jobs(recording: &Recording, options: &Options, full: &Lifted) -> Option<Lifted> {
+fn of_jobs(source: &Source<'_>, options: &Options, full: &Lifted) -> Option<Lifted> {
     let share = full.report.literal_share;
     if share <= LITERAL_SHARE_MAX && full.report.has_n() {
         return None;
     }
-    let mut found = at_level(recording, options, Level::Jobs)?;
-    check(&mut found, &options.like).ok()?;
+    let (found, failure) = at_level(source, options, Level::Jobs)?;
     let is_better = found.report.literal_share < share || !full.report.has_n();
-    is_better.then_some(found).filter(|found| found.report.has_n())
+    (is_better && failure.is_none() && found.report.has_n()).then_some(found)
 }
 
 /// Reads the text again and notes what it is expected to do.
@@ -163,20 +248,59 @@ fn check(lifted: &mut Lifted, like: &str) -> Result<(), String> {
     }
     let works = expected::works(&lifted.toml, like).map_err(|error| error.to_string())?;
     for group in &mut lifted.report.groups {
-        group.lifted_ns = works.get(&group.name).copied().unwrap_or(0.0);
+        let threads = works.get(&group.name).map_or(&[][..], Vec::as_slice);
+        group.lifted_ns = threads.iter().sum();
+        let count = group.parts.len();
+        for (at, part) in group.parts.iter_mut().enumerate() {
+            let own = threads.get(at).filter(|_| threads.len() == count).copied();
+            part.lifted_ns = own.unwrap_or(group.lifted_ns / count as f64);
+        }
     }
-    lifted.report.lifted_ns = works.values().sum();
+    lifted.report.lifted_ns = works.values().flatten().sum();
     Ok(())
 }
 
-/// The program at that level; none if there are no jobs.
-fn at_level(recording: &Recording, options: &Options, level: Level) -> Option<Lifted> {
-    let programs = (level == Level::Jobs).then(|| children::as_threads(recording)).flatten();
-    let of_programs = programs.and_then(|threads| made(&threads, options, level));
-    of_programs.or_else(|| made(recording, options, level))
+/// The program at that level, and what is wrong with it; none if there are no jobs.
+fn at_level(
+    source: &Source<'_>,
+    options: &Options,
+    level: Level,
+) -> Option<(Lifted, Option<String>)> {
+    let programs = (level == Level::Jobs).then(|| children::as_threads(source.recording)).flatten();
+    let of_programs = programs.and_then(|threads| {
+        faithful(&Source { recording: &threads, watching: BTreeSet::new() }, options, level)
+    });
+    of_programs.or_else(|| faithful(source, options, level))
 }
 
-fn made(recording: &Recording, options: &Options, level: Level) -> Option<Lifted> {
+/// The program of which each part that does not do what was recorded stays literal.
+fn faithful(
+    source: &Source<'_>,
+    options: &Options,
+    level: Level,
+) -> Option<(Lifted, Option<String>)> {
+    let literal = options.literal.iter().copied().collect();
+    let mut kept = Kept { literal, ..Kept::default() };
+    let mut notes = Vec::new();
+    let mut passes = 0;
+    loop {
+        let mut found = made(source, options, level, &kept)?;
+        let wrong =
+            check(&mut found, &options.like).and_then(|()| kept.add(&found.report, &mut notes));
+        passes += 1;
+        let failure = match wrong {
+            Ok(true) if passes < PASSES_MAX => continue,
+            Ok(true) => notes.pop(),
+            Ok(false) => None,
+            Err(failure) => Some(failure),
+        };
+        found.report.notes.append(&mut notes);
+        return Some((found, failure));
+    }
+}
+
+fn made(source: &Source<'_>, options: &Options, level: Level, kept: &Kept) -> Option<Lifted> {
+    let recording = source.recording;
     let mut objects = objects::Objects::default();
     let mut acts = acts::Acts::new(recording, &mut objects, level);
     if level < Level::Work {
@@ -189,7 +313,14 @@ fn made(recording: &Recording, options: &Options, level: Level) -> Option<Lifted
         pools::recognise(recording, &visits, &mut acts, &mut objects, level);
         minor::drop_if_it_unites(recording, &mut acts, &mut objects);
     }
-    let threads = items::build(recording, &acts, &mut objects);
-    let groups = groups::build(recording, threads);
+    let threads = items::build(recording, &acts, &mut objects, &kept.literal);
+    let mut groups = groups::build(recording, threads, kept);
+    if options.is_fixed {
+        groups.fix();
+    }
+    for group in &mut groups.list {
+        let watches = |thread: &u32| source.watching.contains(thread);
+        group.is_daemon = group.members.iter().all(watches) && node::any(&group.nodes, Sym::Sleep);
+    }
     Some(emit::emit(recording, &acts, groups, objects, options, level))
 }

@@ -119,6 +119,14 @@ pub(super) enum Node {
     },
 }
 
+/// Whether some of these, however deep, is such a step.
+pub(super) fn any(nodes: &[Node], sym: Sym) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Step(step) => step.sym == sym || any(&step.body, sym),
+        Node::Loop { body, .. } => any(body, sym),
+    })
+}
+
 impl Node {
     /// Whether both do the same, whatever their amounts.
     pub fn is_like(&self, other: &Node) -> bool {
@@ -132,7 +140,7 @@ impl Node {
     }
 
     /// Whether nobody waits for this number of rounds exactly.
-    fn is_free(&self) -> bool {
+    pub fn is_free(&self) -> bool {
         match self {
             Node::Step(step) => {
                 matches!(step.sym, Sym::Push(_) | Sym::Sleep | Sym::Io(_) | Sym::End)

@@ -45,6 +45,8 @@ pub(super) struct Objects {
     pub list: Vec<Object>,
     /// Semaphores of pairs: (who posts, who waits).
     pairs: HashMap<(u32, u32), u32>,
+    /// How many jobs each thread of a crew did.
+    pub jobs: Vec<usize>,
     /// What was changed or left out, a sentence each.
     pub notes: Vec<String>,
 }

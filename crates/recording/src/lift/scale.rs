@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::groups::{Group, Groups};
 use super::node::{Node, Step, Sym};
+use super::teams::Way;
 use super::{Options, Scaling, phases};
 
 /// A loop of fewer rounds is no matter of the size of the input.
@@ -11,6 +12,9 @@ pub(super) const SCALED_ROUNDS_MIN: f64 = 3.0;
 
 /// Loops with less of the work are no matter of the size of the input.
 const LOOPED_SHARE_MIN: f64 = 0.3;
+
+/// Of a smaller share of the work that n concerns, it is told.
+const N_SHARE_MIN: f64 = 0.5;
 
 /// What the parameter `scale` multiplies.
 #[derive(Clone, Copy, PartialEq)]
@@ -82,15 +86,37 @@ fn is_long(counts: &[f64]) -> bool {
 pub(super) fn assumptions(groups: &Groups, options: &Options, scale: Scale) -> Vec<String> {
     let mut notes = Vec::new();
     if groups.n > 1 {
-        notes.push(match options.scaling {
-            Scaling::FixedTotal => format!(
-                "n = {}: what each of n threads does outside of items is divided by n, items stay as long as they are.",
-                groups.n
-            ),
-            Scaling::PerThread => {
-                format!("n = {}: each of n threads does as much as in the recording.", groups.n)
-            }
-        });
+        let n = groups.n;
+        let (windows, teams): (Vec<&Group>, Vec<&Group>) = groups
+            .list
+            .iter()
+            .filter(|group| group.is_n)
+            .partition(|group| group.team.way == Way::Window);
+        if !windows.is_empty() {
+            notes.push(format!("n = {n}: so many threads are there at a time; each does as much as in the recording."));
+        }
+        if !teams.is_empty() {
+            notes.push(match options.scaling {
+                Scaling::FixedTotal => format!(
+                    "n = {n}: what each of n threads does outside of items is divided by n, items stay as long as they \
+                     are."
+                ),
+                Scaling::PerThread => {
+                    format!("n = {n}: each of n threads does as much as in the recording.")
+                }
+            });
+        }
+        let work = |groups: &mut dyn Iterator<Item = &Group>| {
+            groups.map(|group| group.work_ns).sum::<f64>()
+        };
+        let share = work(&mut groups.list.iter().filter(|group| group.is_n))
+            / work(&mut groups.list.iter()).max(1.0);
+        if share < N_SHARE_MIN {
+            notes.push(format!(
+                "The threads whose number is n do {:.0} % of the work.",
+                100.0 * share
+            ));
+        }
     }
     notes.push(match scale {
         Scale::Items => "scale multiplies the number of items of queues and pools.".to_owned(),

@@ -91,6 +91,8 @@ impl Maker<'_> {
 
     fn note(&mut self, inner_share: f64) {
         let (jobs, members) = (self.jobs.len(), self.crew.members.len());
+        let of = |member: &u32| self.jobs.iter().filter(|job| job.member == *member).count();
+        self.objects.jobs = self.crew.members.iter().map(of).collect();
         self.objects.note(format!(
             "{jobs} jobs of {members} threads are taken by whoever is free. Others wait for as many jobs as had been \
              done where they were woken, whichever these are."

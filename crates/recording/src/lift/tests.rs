@@ -1,7 +1,9 @@
 //! Recordings of known programs, and what becomes of them.
 
 mod crews;
+mod fidelity;
 mod synthetic;
+mod teams;
 
 use proptest::prelude::*;
 
@@ -140,6 +142,17 @@ fn jobs_handed_out_by_conditions_of_each_thread_are_a_queue() {
 }
 
 #[test]
+fn h35_5_only_work_that_several_threads_take_is_shared() {
+    let shared = |recording| super::lift_shared(&recording, &Options::default()).is_some();
+    assert!(shared(crews::handed_out(3, 40, false)));
+    assert!(shared(synthetic::pipeline(3, 60)), "pipeline");
+    assert!(!shared(synthetic::pipeline(1, 60)), "a single one takes");
+    assert!(!shared(synthetic::barriers(4, 10, Script::barrier)), "each has its own");
+    assert!(!shared(synthetic::cells(4, 3)), "they only exclude each other");
+    assert!(!shared(synthetic::ping_pong(20)), "they wake each other");
+}
+
+#[test]
 fn threads_that_take_jobs_may_meet_before() {
     let lifted = lifted(&crews::handed_out(3, 40, true));
     assert_eq!(kinds(&lifted, "queue"), ["40 jobs of 3 threads"], "{}", lifted.toml);
@@ -256,4 +269,23 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn h35_2_threads_that_only_watch_become_daemon_threads() {
+    let mut script = Script::new(1);
+    let watchdog = script.start(0);
+    for _ in 0..20 {
+        script.add(0, Kind::Yield, 0, 50_000_000);
+    }
+    for _ in 0..49 {
+        let until_ns = script.clock(watchdog) + 20_000_000;
+        script.add(watchdog, Kind::Yield, 0, 10_000);
+        script.wait(watchdog, Kind::Sleep, 0, until_ns);
+    }
+    let lifted = lifted(&script.end());
+    has(&lifted, "daemon = true");
+    has(&lifted, "{ loop = \"forever\", body = [");
+    assert_eq!(lifted.toml.matches("daemon").count(), 1, "{}", lifted.toml);
+    assert_work(&lifted);
 }

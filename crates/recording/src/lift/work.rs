@@ -1,13 +1,17 @@
 //! The work before a step as lines of text.
 
-use super::amounts::{self, moments, number};
-use super::node::Step;
+use super::amounts::{self, moments, number, number_of};
+use super::node::{Node, Step};
 use super::segment::Unit;
 
 /// Mutexes that are locked more rarely, per execution, are left out.
 const COUNT_MIN: f64 = 0.3;
 /// Means by thread that differ by less are the same.
 const SLOPE_MIN: f64 = 0.03;
+/// A thread's work that differs by more than this share from what is alike for all is told by itself.
+const CURVE_ERROR_MAX: f64 = 0.03;
+/// Most threads whose work is told by itself; it is interpolated for those between.
+const KNOTS_MAX: usize = 16;
 /// A thread with more than this share of a step's work does it alone.
 const ALONE_SHARE: f64 = 0.9;
 /// Differences between threads matter for steps with this share of their work.
@@ -16,26 +20,40 @@ const MUCH_SHARE: f64 = 0.005;
 const ERROR_MAX: f64 = 0.004;
 /// Random amounts of items may change the work of their group by this share.
 const ITEM_ERROR_MAX: f64 = 0.03;
+/// A random number of rounds in the work on items may change the work of their group by this share.
+const ROUNDS_ERROR_MAX: f64 = 0.01;
 /// A smaller spread of what lies between two locks is none.
 const GAP_CV_MIN: f64 = 0.05;
 
 /// Where a step is executed.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
-    /// Recorded threads of the group, in the order of their `index`.
+    /// Recorded threads of the group, by round and in each round in the order of their `index`.
     pub members: &'a [u32],
+    /// Threads of a round.
+    pub team: usize,
     /// Expected executions in the program.
     pub executions: f64,
     /// Whether it is the work on items.
     pub is_item: bool,
     /// Whether `index` tells its threads apart.
     pub has_index: bool,
+    /// Whether each thread's own work matters.
+    pub is_curved: bool,
     /// Work of the group in ns.
     pub group_work: f64,
     /// The recorded value of n, if the amount is a share of a whole that n threads divide.
     pub shared_by: Option<f64>,
     /// Whether amounts are multiplied by the parameter `scale`.
     pub is_scaled: bool,
+}
+
+impl Place<'_> {
+    /// The `index` of a recorded thread.
+    fn rank(&self, thread: u32) -> Option<usize> {
+        let place = self.members.iter().position(|one| *one == thread)?;
+        Some(place % self.team)
+    }
 }
 
 /// Lines for the work before a step; visits of mutexes are named by `mutex`.
@@ -85,14 +103,24 @@ pub(super) fn lines(
 fn visits(unit: &Unit, name: &str, place: Place) -> String {
     let count = (unit.count / place.executions).round().max(1.0);
     let all = count * place.executions;
+    let scale = if place.is_scaled { " * scale" } else { "" };
+    let rounds = match place.shared_by {
+        Some(n) if count > 1.0 => Some(format!("{}{scale} / n", number_of(count * n))),
+        _ => None,
+    };
+    // Rounds are whole; what is done in each makes up for that.
+    let each = rounds.as_ref().map(|all| format!(" * {all} / max(1, round({all}))"));
     let run = |mean_ns: f64, cv: f64| {
         let us = number(mean_ns / 1e3);
+        let text = amounts::plain(&format!("{us}{}", each.as_deref().unwrap_or_default()));
         match (us == "0", cv > GAP_CV_MIN) {
             (true, _) => String::new(),
             (_, true) => {
-                format!("{{ run_us = {{ mean = {us}, cv = {cv:.2} }}, profile = \"recorded\" }}, ")
+                format!(
+                    "{{ run_us = {{ mean = {text}, cv = {cv:.2} }}, profile = \"recorded\" }}, "
+                )
             }
-            _ => format!("{{ run_us = {us}, profile = \"recorded\" }}, "),
+            _ => format!("{{ run_us = {text}, profile = \"recorded\" }}, "),
         }
     };
     let gaps = (unit.count - place.executions).max(1.0);
@@ -104,13 +132,10 @@ fn visits(unit: &Unit, name: &str, place: Place) -> String {
     let gap = run(unit.gap / all, cv);
     let hold = run(unit.hold / all, 0.0);
     let body = format!("{gap}{{ lock = \"{name}\" }}, {hold}{{ unlock = \"{name}\" }}");
-    let scale = if place.is_scaled { " * scale" } else { "" };
-    let rounds = match place.shared_by.filter(|_| count > 1.0) {
-        Some(n) => format!("\"{}{scale} / n\"", amounts::number_of(count * n)),
-        None if place.is_scaled && count > 1.0 => {
-            format!("\"{}{scale}\"", amounts::number_of(count))
-        }
-        None => amounts::number_of(count),
+    let rounds = match rounds {
+        Some(rounds) => format!("\"max(1, round({rounds}))\""),
+        None if place.is_scaled => format!("\"{}{scale}\"", number_of(count)),
+        None => number_of(count),
     };
     match count > 1.0 {
         true => format!("{{ loop = {rounds}, body = [ {body} ] }},"),
@@ -133,9 +158,9 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<String> {
             if is_much { narrowed(lead, sum / place.group_work.max(1.0)) } else { Vec::new() };
         return Some(amounts::spread(&format!("{}{scale}", number(mean_us)), &values));
     }
-    let by_thread = Means::of(step, lead, place.members);
-    if let Some(alone) = by_thread.alone().filter(|_| is_by_index) {
-        let whole = number(mean_us * place.members.len() as f64);
+    let by_thread = Means::of(step, lead, place);
+    if let Some(alone) = by_thread.alone().filter(|_| is_by_index && !place.is_curved) {
+        let whole = number(mean_us * place.team as f64);
         let only = match alone {
             0 => "max(0, 1 - index)".to_owned(),
             _ => format!("max(0, 1 - max(index - {alone}, {alone} - index))"),
@@ -143,12 +168,15 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<String> {
         return Some(amounts::plain(&format!("{whole}{scale} * {only}")));
     }
     let slope = by_thread.slope().filter(|_| is_by_index);
-    let values = residuals(step, lead, place.members, &by_thread, slope);
+    let is_curved = is_by_index && place.is_curved && by_thread.differ(slope);
+    let values = residuals(step, lead, place, &by_thread, slope.is_some() || is_curved);
     let mut mean = match place.shared_by {
         Some(n) => format!("{}{scale} / n", number(mean_us * n)),
         None => format!("{}{scale}", number(mean_us)),
     };
-    if let Some(slope) = slope {
+    if is_curved {
+        mean += &format!(" * {}", by_thread.curve());
+    } else if let Some(slope) = slope {
         let sign = if slope < 0.0 { '-' } else { '+' };
         let slope = slope.abs();
         mean += &format!(" * (1 {sign} {slope:.3} * (2 * index + 1 - count) / max(1, count - 1))");
@@ -159,6 +187,17 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<String> {
         true => amounts::spread(&mean, &values),
         false => amounts::plain(&mean),
     })
+}
+
+/// Rounds of a loop in the work on an item, of which there are `mean` for each item: always as many, if there are so
+/// few items that chance would change the whole. What is done in each round makes up for that.
+pub(super) fn steady_rounds(node: &Node, mean: f64, place: Place) -> f64 {
+    let spread = (mean.fract() * (1.0 - mean.fract()) * place.executions).sqrt();
+    let each = node.own_work() / (mean * place.executions).max(1.0);
+    match node.is_free() && spread * each > ROUNDS_ERROR_MAX * place.group_work {
+        true => mean.round().max(1.0),
+        false => mean,
+    }
 }
 
 /// Amounts nearer to their mean, if so few are drawn that chance would change the whole. `share`: of the group's work.
@@ -175,10 +214,10 @@ struct Means {
 }
 
 impl Means {
-    fn of(step: &Step, lead: &[f64], members: &[u32]) -> Self {
-        let mut sums = vec![(0.0, 0.0); members.len()];
+    fn of(step: &Step, lead: &[f64], place: Place) -> Self {
+        let mut sums = vec![(0.0, 0.0); place.team];
         for (sample, work) in step.samples.iter().zip(lead) {
-            if let Some(rank) = members.iter().position(|one| *one == sample.thread) {
+            if let Some(rank) = place.rank(sample.thread) {
                 sums[rank].0 += work;
                 sums[rank].1 += 1.0;
             }
@@ -188,6 +227,38 @@ impl Means {
             if count > 0.0 && mean > 0.0 { sum / count / mean } else { 1.0 }
         };
         Self { means: sums.into_iter().map(relative).collect() }
+    }
+
+    /// Whether some thread does more or less than it would by the slope.
+    fn differ(&self, slope: Option<f64>) -> bool {
+        let last = self.means.len().max(2) as f64 - 1.0;
+        let slope = slope.unwrap_or(0.0);
+        let by_slope = |rank: usize| 1.0 + slope * (2.0 * rank as f64 - last) / last;
+        let mut means = self.means.iter().enumerate();
+        means.any(|(rank, mean)| (mean - by_slope(rank)).abs() > CURVE_ERROR_MAX * mean)
+    }
+
+    /// What each thread does by the mean of all: straight between some of them, and stretched over other numbers.
+    fn curve(&self) -> String {
+        let last = self.means.len() - 1;
+        let count = KNOTS_MAX.min(last + 1);
+        let step = last as f64 / (count - 1).max(1) as f64;
+        let knots: Vec<f64> =
+            (0..count).map(|knot| amounts::at(&self.means, knot as f64 * step)).collect();
+        let all: f64 = (0..=last).map(|rank| amounts::at(&knots, rank as f64 / step)).sum();
+        let knots: Vec<f64> =
+            knots.iter().map(|knot| knot * self.means.len() as f64 / all.max(1e-9)).collect();
+        let place = format!("min({last}, (index + 0.5) * {} / count - 0.5)", last + 1);
+        let mut text = number(knots[0]);
+        let mut slope = 0.0;
+        for (knot, pair) in knots.windows(2).enumerate() {
+            let change = (pair[1] - pair[0]) / step - slope;
+            slope += change;
+            let sign = if change < 0.0 { '-' } else { '+' };
+            let from = number(knot as f64 * step);
+            text += &format!(" {sign} {} * max(0, {place} - {from})", number(change.abs()));
+        }
+        format!("max(0, {text})")
     }
 
     /// The only thread that works.
@@ -219,17 +290,16 @@ impl Means {
 fn residuals(
     step: &Step,
     lead: &[f64],
-    members: &[u32],
+    place: Place,
     by_thread: &Means,
-    slope: Option<f64>,
+    is_by_thread: bool,
 ) -> Vec<f64> {
-    let count = members.len();
+    let count = place.team;
     let is_rounds = count > 1 && lead.len() % count == 0;
     let mut found = Vec::with_capacity(lead.len());
     for (at, (sample, work)) in step.samples.iter().zip(lead).enumerate() {
-        let rank = members.iter().position(|one| *one == sample.thread);
-        let of_thread = match (slope, rank) {
-            (Some(_), Some(rank)) => by_thread.means[rank].max(1e-9),
+        let of_thread = match place.rank(sample.thread) {
+            Some(rank) if is_by_thread => by_thread.means[rank].max(1e-9),
             _ => 1.0,
         };
         let of_round = if is_rounds {

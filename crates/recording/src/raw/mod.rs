@@ -6,14 +6,18 @@
 mod children;
 mod read;
 mod resolve;
+mod signals;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod times;
 
+use std::collections::BTreeMap;
+
 use ampsched_model::InputError;
 
 use crate::model::TIME_NS_MAX;
-use crate::{Info, Recording};
+use crate::{Info, Kind, Recording, Thread};
 
 /// Makes a recording of the files of a working folder: what its processes share (`control`), and the events of their
 /// threads; `info` says what is known besides. What `whole` has more than was recorded is put to the program's end.
@@ -42,9 +46,16 @@ pub fn from_raw(
     }
     let scale = times::Scale::of(&threads);
     let startup_ns = threads[0].head.startup_ns;
-    let mut recording = resolve::recording(info, &threads, &scale);
+    let recorder_ns: Vec<f64> =
+        threads.iter().map(|thread| times::recorder_ns(thread, &scale)).collect();
+    let mut recording = resolve::recording(info, &threads, &scale, &recorder_ns);
     cap_times(&mut recording);
-    add_ends(&mut recording, startup_ns, whole);
+    // From outside, what the recorder did before the recording began looks like a part of the program.
+    let before_ns = threads[0].head.before_ns;
+    let own_ns = before_ns.saturating_add(recorder_ns.iter().sum::<f64>() as u64);
+    let cpu_ns = whole.cpu_ns.saturating_sub(own_ns);
+    let took_ns = whole.took_ns.saturating_sub(before_ns);
+    add_ends(&mut recording, startup_ns, Whole { took_ns, cpu_ns });
     Ok(recording)
 }
 
@@ -58,6 +69,31 @@ fn cap_times(recording: &mut Recording) {
     recording.info.wall_ns = recording.info.wall_ns.min(TIME_NS_MAX / 2);
 }
 
+/// Has child processes work from their last events until their parents have seen their ends, but for their shares of
+/// CPU time that nobody has recorded: taking their memory back. Returns what they have done.
+fn end_children(threads: &mut [Thread], unseen_ns: u64) -> u64 {
+    let process = |thread: u32| threads.get(thread as usize).map(|thread| thread.process);
+    let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
+    for thread in threads.iter() {
+        let joins = thread.events.iter().filter(|event| event.kind == Kind::Join);
+        for join in joins.filter(|join| process(join.object).is_some_and(|of| of != thread.process))
+        {
+            seen.entry(join.object).or_insert(join.at_ns);
+        }
+    }
+    let share_ns = unseen_ns / (seen.len() as u64 + 1);
+    let mut done_ns = 0;
+    for (child, seen_ns) in seen {
+        let Some(end) = threads[child as usize].events.last_mut() else { continue };
+        let ns = share_ns.min(seen_ns.saturating_sub(end.at_ns));
+        end.at_ns += ns;
+        end.cpu_ns += ns;
+        end.work_ns += ns;
+        done_ns += ns;
+    }
+    done_ns
+}
+
 /// What is known of a program as a whole from outside.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Whole {
@@ -67,15 +103,17 @@ pub struct Whole {
     pub cpu_ns: u64,
 }
 
-/// Adds what happened before the recorder was there, and after: loading the program, and taking its memory back.
+/// Adds what happened before the recorder was there, and after: loading the first program, and taking memory back.
 fn add_ends(recording: &mut Recording, startup_ns: u64, whole: Whole) {
     let recorded_ns = recording.cpu_ns().saturating_add(startup_ns);
     for event in recording.threads.iter_mut().flat_map(|thread| &mut thread.events) {
         event.at_ns += startup_ns;
     }
     recording.info.wall_ns += startup_ns;
+    let unseen_ns = whole.cpu_ns.saturating_sub(recorded_ns);
+    let unseen_ns = unseen_ns - end_children(&mut recording.threads, unseen_ns);
     let late_ns = whole.took_ns.saturating_sub(recording.info.wall_ns);
-    let ending_ns = whole.cpu_ns.saturating_sub(recorded_ns).min(late_ns);
+    let ending_ns = unseen_ns.min(late_ns);
     let Some(thread) = recording.threads.first_mut() else { return };
     let Some(last) = thread.events.len().checked_sub(1) else { return };
     for (event, ns) in [(0, startup_ns), (last, ending_ns)] {

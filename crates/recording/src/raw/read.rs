@@ -25,6 +25,18 @@ pub const JOIN_PROCESS: u8 = 65;
 pub const ANCHOR: u8 = 66;
 /// A reading; the time before it is the recorder's.
 pub const OWN_TIME: u8 = 67;
+/// Two ends of one stream are made.
+pub const PAIR: u8 = 68;
+/// This end of a stream has the connection that the detail names.
+pub const CONNECTED: u8 = 69;
+/// The same, at the server.
+pub const ACCEPTED: u8 = 70;
+/// A counter is raised, or a server is asked for a connection.
+pub const ADD: u8 = 71;
+/// It has waited for that.
+pub const TAKE: u8 = 72;
+/// It sends a signal.
+pub const KILL: u8 = 73;
 /// A try has failed.
 pub const CONTENDED: u8 = 1;
 /// Time without a core since the previous event passed inside the call.
@@ -72,7 +84,7 @@ pub struct Head {
     pub instructions: Option<u64>,
     /// Whether CPU time is told by ticks.
     pub has_ticks: bool,
-    /// CPU time of the very first thread before it was recorded, in ns: loading the program.
+    /// CPU time of a process's first thread until its program was loaded, in ns; all programs before are included.
     pub startup_ns: u64,
     /// When its process ended before it, and its CPU time in ns by then; 0 if it did not.
     pub stopped: Pair,
@@ -80,6 +92,8 @@ pub struct Head {
     pub is_ended: bool,
     /// Whether CPU time was told by ticks from some moment on, as a sandbox kills for asking the kernel.
     pub is_sandboxed: bool,
+    /// CPU time of the recorder in the very first program before the recording began, in ns.
+    pub before_ns: u64,
     /// The thread's name.
     pub name: String,
 }
@@ -200,6 +214,7 @@ fn head(bytes: &[u8]) -> Head {
         stopped: pair_at(bytes, 160),
         is_ended: u32_at(bytes, 132) != 0,
         is_sandboxed: u32_at(bytes, 176) != 0,
+        before_ns: u64::from(u32_at(bytes, 180)) * 1000,
         name: String::from_utf8_lossy(&name[..length]).into_owned(),
     }
 }

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::children::{self, Child};
-use super::read::{CREATE_PROCESS, Head, JOIN_PROCESS, RawThread};
-use super::times::{Scale, Timed, recorder_ns, timed};
+use super::read::{
+    ACCEPTED, ADD, CONNECTED, CREATE_PROCESS, Head, JOIN_PROCESS, KILL, PAIR, RawThread, TAKE,
+};
+use super::signals::Signals;
+use super::streams::{self, Ends};
+use super::times::{Scale, Timed, timed};
 use crate::model::IO_OTHER;
 use crate::{Core, Event, Info, Kind, Recording, Thread};
 
@@ -24,7 +28,7 @@ struct Names {
 }
 
 /// As the recorder does it.
-fn hash(address: u64) -> u32 {
+pub fn hash(address: u64) -> u32 {
     (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1
 }
 
@@ -105,8 +109,12 @@ struct Resolver<'a> {
     threads: Vec<Thread>,
     /// 1 + the index of the thread that created each, 0 if none is known.
     creators: Vec<u32>,
+    /// CPU time of each at the end of its last file, in ns.
+    used_ns: Vec<f64>,
     created: Seen,
     joined: Seen,
+    ends: Ends,
+    signals: Signals,
 }
 
 impl Resolver<'_> {
@@ -121,6 +129,19 @@ impl Resolver<'_> {
                 Some((Kind::Create, child, 0))
             }
             JOIN_PROCESS => self.joined.next(names, event.object).map(threads(Kind::Join)),
+            PAIR | CONNECTED | ACCEPTED => {
+                self.ends.note(event);
+                None
+            }
+            ADD => Some((Kind::FutexWake, event.object, 1)),
+            KILL => {
+                let target = *names.processes.get(&event.object)?.last()?;
+                Some((Kind::FutexWake, self.signals.note(target, event.at_ns), 1))
+            }
+            TAKE => {
+                self.ends.taken.insert(event.object);
+                Some((Kind::FutexWait, event.object, 0))
+            }
             number => match Kind::from_number(number)? {
                 Kind::Start => {
                     let is_first = self.threads[index as usize].events.is_empty();
@@ -153,8 +174,11 @@ impl Resolver<'_> {
         if !head.is_continued && self.creators[index as usize] == 0 {
             self.creators[index as usize] = self.names.parent(head, index);
         }
-        let mut dropped_ns: u64 = 0;
-        timed(raw, scale, |event| {
+        // Loading its program; the very first one is over when the recording begins, see `add_ends`.
+        let before_ns = if head.is_continued { self.used_ns[index as usize] } else { 0.0 };
+        let startup_ns = if file > 0 { head.startup_ns as f64 - before_ns } else { 0.0 };
+        let mut dropped_ns = startup_ns.max(0.0) as u64;
+        let used_ns = timed(raw, scale, |event| {
             let resolved = self.resolve(head.process, index, &event);
             // It has waited for something that was not recorded, such as a static program.
             let waited = (event.wait_ns > 0).then_some((Kind::Io, 0, IO_OTHER));
@@ -166,6 +190,7 @@ impl Resolver<'_> {
             self.threads[index as usize].events.push(event);
             dropped_ns = 0;
         });
+        self.used_ns[index as usize] = used_ns;
     }
 
     fn finished(&self, event: &Timed, dropped_ns: u64, meaning: (Kind, u32, u32)) -> Event {
@@ -198,7 +223,14 @@ fn tell_creators(threads: &mut [Thread], creators: &[u32]) {
 }
 
 /// The recording of these threads, which are in the order of their begin.
-pub fn recording(info: Info, raw: &[RawThread<'_>], scale: &Scale) -> Recording {
+///
+/// `recorder_ns`: time that the recorder took of each, in ns.
+pub fn recording(
+    info: Info,
+    raw: &[RawThread<'_>],
+    scale: &Scale,
+    recorder_ns: &[f64],
+) -> Recording {
     let names = Names::new(raw, scale);
     let count = names.index.iter().max().map_or(0, |last| *last as usize + 1);
     let mut resolver = Resolver {
@@ -206,29 +238,30 @@ pub fn recording(info: Info, raw: &[RawThread<'_>], scale: &Scale) -> Recording 
         names,
         threads: vec![Thread::default(); count],
         creators: vec![0; count],
+        used_ns: vec![0.0; count],
         created: Seen::default(),
         joined: Seen::default(),
+        ends: Ends::default(),
+        signals: Signals::default(),
     };
     for (file, thread) in raw.iter().enumerate() {
         resolver.add(file, thread, scale);
     }
-    let Resolver { names, mut threads, mut creators, .. } = resolver;
-    let info = completed(info, raw, &names, &mut threads, scale);
+    let Resolver { names, mut threads, mut creators, ends, signals, .. } = resolver;
+    let mut info = completed(info, raw, &names, &mut threads);
+    info.slowdown = slowdown(recorder_ns, &info);
     let family = names.children(raw);
+    streams::explain_polls(&mut threads);
     children::await_ends(&mut threads, &family);
+    signals.await_all(&mut threads);
+    streams::resolve(&mut threads, &ends);
     children::add_creations(&mut threads, &mut creators, &family);
     tell_creators(&mut threads, &creators);
     Recording { info, threads, is_cut_off: false }
 }
 
 /// Ends the threads that were not seen to end, and says what is known of the whole.
-fn completed(
-    mut info: Info,
-    raw: &[RawThread<'_>],
-    names: &Names,
-    threads: &mut [Thread],
-    scale: &Scale,
-) -> Info {
+fn completed(mut info: Info, raw: &[RawThread<'_>], names: &Names, threads: &mut [Thread]) -> Info {
     let mut unseen = 0;
     let mut is_ended = vec![false; threads.len()];
     for (file, thread) in raw.iter().enumerate() {
@@ -247,7 +280,6 @@ fn completed(
     info.wall_ns = ends.map(|event| event.at_ns).max().unwrap_or(0);
     let lost = raw.iter().map(|thread| thread.head.lost_events);
     info.lost_events = lost.fold(info.lost_events, u64::saturating_add);
-    info.slowdown = slowdown(raw, &info, scale);
     info.instructions = instructions(raw, names, threads.len());
     let mut tell = |is: bool, sentence: String| {
         if is {
@@ -277,9 +309,9 @@ fn completed(
 }
 
 /// By the thread of which the recorder took most, or by what it took of all cores if that is more.
-fn slowdown(raw: &[RawThread<'_>], info: &Info, scale: &Scale) -> Option<f64> {
-    let taken = raw.iter().map(|thread| recorder_ns(thread, scale));
-    let (most, sum) = taken.fold((0.0, 0.0), |(most, sum), ns| (f64::max(most, ns), sum + ns));
+fn slowdown(recorder_ns: &[f64], info: &Info) -> Option<f64> {
+    let taken = recorder_ns.iter();
+    let (most, sum) = taken.fold((0.0, 0.0), |(most, sum), ns| (f64::max(most, *ns), sum + ns));
     let taken_ns = f64::max(most, sum / info.cores.len().max(1) as f64);
     let wall_ns = info.wall_ns as f64;
     (wall_ns > taken_ns).then(|| wall_ns / (wall_ns - taken_ns))

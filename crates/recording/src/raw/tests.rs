@@ -267,6 +267,31 @@ fn what_was_before_and_after_the_recorder_belongs_to_the_ends() {
 }
 
 #[test]
+fn h35_5_children_are_loaded_and_end_where_they_do() {
+    let file = |process, startup_us: u32| {
+        let mut file = started(File::new(process, 0, 1, 1_000 * u64::from(process)));
+        file.put(140, &startup_us.to_ne_bytes());
+        file
+    };
+    // The very first program is loaded before the recording begins.
+    let found = read(vec![file(0, 70), file(1, 50)]);
+    let starts: Vec<u64> = found.threads.iter().map(|thread| thread.events[0].cpu_ns).collect();
+    assert_eq!(starts, [70_000, 50_000]);
+    let mut threads = [(0, 1_000), (1, 300), (2, 600)].map(|(process, end_ns)| {
+        let events = vec![Event::new(Kind::Start, 0, 0), Event::new(Kind::Exit, end_ns, 10)];
+        crate::Thread { events, process, ..crate::Thread::default() }
+    });
+    for (child, at_ns) in [(1, 320), (2, 900)] {
+        let join = Event { object: child, ..Event::new(Kind::Join, at_ns, 0) };
+        threads[0].events.insert(child as usize, join);
+    }
+    // A third each, as far as there is time until they are seen to end.
+    assert_eq!(end_children(&mut threads, 300), 20 + 100);
+    let ends = threads.map(|thread| thread.events.last().map(|end| (end.at_ns, end.cpu_ns)));
+    assert_eq!(ends, [Some((1_000, 10)), Some((320, 30)), Some((700, 110))]);
+}
+
+#[test]
 fn an_end_that_was_taken_back_is_no_event_and_its_time_goes_on() {
     let file = started(File::new(0, 0, 1, 0))
         .fast(22, 4, 1_000, 7)
@@ -293,6 +318,13 @@ const IO: u8 = 32;
 const WAITED: u8 = 4;
 
 impl File {
+    /// The last event's detail, if no reading follows it.
+    fn detail(mut self, aux: u32) -> Self {
+        let at = self.0.len() - 4;
+        self.0[at..].copy_from_slice(&aux.to_ne_bytes());
+        self
+    }
+
     /// The last event's detail.
     fn aux(mut self, aux: u32) -> Self {
         // Behind it stands its reading.
@@ -363,4 +395,88 @@ fn h35_1_who_creates_and_is_recorded_creates_once() {
     let found = read(vec![parent, child]);
     let created = found.threads[0].events.iter().filter(|event| event.kind == Kind::Create);
     assert_eq!(created.count(), 1);
+}
+
+const POLL: u8 = 2;
+
+/// Details of events by kind and object.
+fn details(found: &Recording, thread: usize, kinds: &[Kind]) -> Vec<(Kind, u32, u32)> {
+    let events = found.threads[thread].events.iter();
+    let told = events.map(|event| (event.kind, event.object, event.aux));
+    told.filter(|(kind, ..)| kinds.contains(kind)).collect()
+}
+
+const FLOWS: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Io, Kind::FutexWait];
+
+#[test]
+fn h35_1_both_ends_of_a_socket_are_one_stream() {
+    let named = |first: u8, second: u8| {
+        let one = started(File::new(0, 0, 1, 0)).fast(first, 0, 1_000, 30).detail(900);
+        let one = one.fast(37, 0, 1_000, 30).detail(8).fast(2, 0, 1_000, 0);
+        let other = started(File::new(1, 0, 1, 0)).fast(second, 0, 1_000, 50).detail(900);
+        let other = other.slow(36, WAITED, 200_000, 50, 500 + 2_000).aux(8).fast(2, 0, 1_000, 0);
+        let found = read(vec![one, other]);
+        (details(&found, 0, &FLOWS), details(&found, 1, &FLOWS))
+    };
+    let tied = (vec![(Kind::Write, 50, 8)], vec![(Kind::Read, 50, 8)]);
+    assert_eq!(named(69, 70), tied, "a client writes to its server");
+    assert_eq!(named(70, 69), tied, "a server writes to its client");
+    let alone = (vec![], vec![(Kind::Io, 50, 0)]);
+    assert_eq!(named(69, 69), alone, "two clients are no pair");
+}
+
+#[test]
+fn h35_1_what_was_read_before_it_was_written_is_from_outside() {
+    let reader = |bytes| {
+        let writer = started(File::new(0, 0, 1, 0)).fast(37, 0, 1_000, 6).detail(8);
+        let reader = started(File::new(1, 0, 1, 0)).fast(36, 0, 50_000, 6).detail(bytes);
+        details(&read(vec![writer, reader]), 1, &FLOWS)
+    };
+    assert_eq!(reader(8), [(Kind::Read, 6, 8)]);
+    assert_eq!(reader(9), [], "it has not waited");
+}
+
+#[test]
+fn h35_1_a_socket_with_one_recorded_end_is_no_stream() {
+    const SOCKET: u32 = 12;
+    let client = started(File::new(0, 0, 1, 0)).fast(37, 0, 1_000, SOCKET).detail(800);
+    let client = client.slow(36, WAITED, 200_000, SOCKET, 500 + 2_000).aux(8).fast(2, 0, 1_000, 0);
+    assert_eq!(details(&read(vec![client]), 0, &FLOWS), [(Kind::Io, SOCKET, 0)]);
+}
+
+#[test]
+fn h35_1_a_poll_has_waited_for_what_is_read_next() {
+    let poll = |aux: u32, between: u8, flags: u8| {
+        let writer = started(File::new(0, 0, 1, 0)).fast(37, 0, 90_000, 6).detail(8);
+        let reader = started(File::new(1, 0, 1, 0)).slow(IO, WAITED, 100_000, 0, 500).aux(aux);
+        let reader = reader.slow(between, flags, 30_000, 3, 500).fast(36, 0, 1_000, 6).detail(8);
+        details(&read(vec![writer, reader]), 1, &FLOWS)[0]
+    };
+    assert_eq!(poll(POLL.into(), 5, WAITED), (Kind::Read, 6, 0), "a lock between them");
+    assert_eq!(poll(POLL.into(), 29, WAITED), (Kind::Io, 0, 2), "a sleep between them");
+}
+
+#[test]
+fn h35_1_the_end_of_a_pipe_is_that_of_its_writer() {
+    let end = |writer_ns: u64| {
+        let writer = started(File::new(0, 0, 1, 0)).fast(37, 0, 1_000, 6).detail(8);
+        let writer = writer.fast(2, 0, writer_ns, 0);
+        let reader = started(File::new(1, 0, 1, 0)).fast(36, 0, 5_000, 6).detail(8);
+        let reader = reader.slow(IO, WAITED, 200_000, 6, 500 + 5_000).aux(4);
+        read(vec![writer, reader]).threads[1].events[2]
+    };
+    assert_eq!((end(150_000).kind, end(150_000).object), (Kind::Join, 0));
+    assert_eq!(end(250_000).kind, Kind::Io, "it was closed before");
+    assert_eq!(end(2_000).kind, Kind::Io, "its end was before the wait");
+}
+
+#[test]
+fn h35_1_counters_and_connections_wait_for_who_adds() {
+    let take = |added: u32| {
+        let adds = started(File::new(0, 0, 1, 0)).fast(71, 0, 90_000, added);
+        let takes = started(File::new(1, 0, 1, 0)).slow(72, WAITED, 100_000, 7, 500);
+        details(&read(vec![adds, takes]), 1, &FLOWS)
+    };
+    assert_eq!(take(7), [(Kind::FutexWait, 7, 0)]);
+    assert_eq!(take(8), [(Kind::Io, 7, 3)], "somebody outside");
 }

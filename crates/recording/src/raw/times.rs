@@ -153,8 +153,8 @@ impl Clock<'_> {
     }
 }
 
-/// Hands over the events of a thread with their times.
-pub fn timed(thread: &RawThread<'_>, scale: &Scale, mut take: impl FnMut(Timed)) {
+/// Hands over the events of a thread with their times. Returns its CPU time then, in ns, the recorder's included.
+pub fn timed(thread: &RawThread<'_>, scale: &Scale, mut take: impl FnMut(Timed)) -> f64 {
     let mut clock = Clock {
         scale,
         costs_ns: thread.head.costs.map(|ticks| scale.ns(ticks)),
@@ -178,6 +178,7 @@ pub fn timed(thread: &RawThread<'_>, scale: &Scale, mut take: impl FnMut(Timed))
     }
     let before = clock.stop(thread.head.stopped);
     before.into_iter().chain(clock.last).for_each(take);
+    clock.read_ns + clock.since_ns
 }
 
 /// Time that the recorder took of a thread, in ns.

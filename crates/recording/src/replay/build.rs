@@ -7,7 +7,8 @@ use ampsched_model::{
     SchedAttrs, ThreadSpec, TimerMode,
 };
 
-use super::{Options, Place, Replay, locks};
+use super::path::Part;
+use super::{Options, Place, Replay, Sharing, locks, watchdogs};
 use crate::Recording;
 
 /// What a thread does at a place, in this order.
@@ -16,6 +17,10 @@ pub(super) enum Action {
     /// Wait for ties that point here.
     WaitFor {
         thread: u32,
+    },
+    /// Wait for the end of any of the programs that a thread has started.
+    TakeEnd {
+        counter: u32,
     },
     /// Release a mutex before waiting for a condition.
     Release {
@@ -50,6 +55,13 @@ pub(super) enum Action {
     Post {
         thread: u32,
     },
+    /// End as one of those programs.
+    CountEnd {
+        counter: u32,
+    },
+    /// What follows, up to the end of that, is done for ever.
+    Repeat,
+    EndRepeat,
 }
 
 /// An edge of a share of what several threads do together.
@@ -66,6 +78,8 @@ pub(super) enum Share {
     Round { barrier: u32, round: u32 },
     /// The parallel region with that number.
     Region(u32),
+    /// The loop with that number, of so many chunks; or tasks.
+    Loop { number: u32, chunks: u32 },
 }
 
 /// All actions, and what they refer to.
@@ -82,8 +96,12 @@ pub(super) struct Plan {
     pub lock_times: HashMap<Place, u64>,
     /// Where shares begin and end.
     pub shares: HashMap<Place, Edge>,
+    /// The same for what was handed out.
+    pub chunks: HashMap<Place, Edge>,
     /// Threads that another one starts.
     pub forked: HashSet<u32>,
+    /// Threads that only watch, in ascending order.
+    pub watching: Vec<u32>,
 }
 
 impl Plan {
@@ -96,6 +114,11 @@ impl Plan {
         if from.thread != to.thread {
             self.ties.push((from, to));
         }
+    }
+
+    /// Where shares begin and end that are taken piece by piece.
+    fn edges(&self, sharing: Sharing) -> &HashMap<Place, Edge> {
+        if sharing == Sharing::All { &self.shares } else { &self.chunks }
     }
 
     /// A new barrier.
@@ -142,13 +165,14 @@ pub(super) fn assemble(
     actions.sort_unstable();
     let mut code = Code::new(&plan, Shares::default());
     let mut entries = write_threads(recording, options, &plan, &actions, &mut code);
-    if options.is_balanced {
+    if options.sharing != Sharing::None {
         let known = std::mem::take(&mut code.shares).known();
         code = Code::new(&plan, known);
         entries = write_threads(recording, options, &plan, &actions, &mut code);
     }
-    let specs = (0..).zip(&recording.threads).zip(entries);
-    let threads = specs.map(|((index, thread), entry)| {
+    let processes = watchdogs::processes(recording, &plan);
+    let specs = (0..).zip(&recording.threads).zip(entries).zip(processes);
+    let threads = specs.map(|(((index, thread), entry), process)| {
         let is_forked = plan.forked.contains(&index);
         ThreadSpec {
             name: thread_name(index, &thread.name),
@@ -158,6 +182,8 @@ pub(super) fn assemble(
             affinity: None,
             start_ns: if is_forked { 0 } else { thread.begin_ns() },
             attrs: SchedAttrs::default(),
+            is_daemon: plan.watching.binary_search(&index).is_ok(),
+            process,
         }
     });
     let info = &recording.info;
@@ -174,7 +200,8 @@ pub(super) fn assemble(
         energy_ratio: None,
         calibration: Calibration::default(),
     };
-    Replay { program, notes, shared_ns: code.shares.all_ns() }
+    let (shared_ns, waits, spins) = (code.shares.all_ns(), code.waits, plan.spins);
+    Replay { program, notes, shared_ns, waits, spins }
 }
 
 /// Writes the code of all threads. Returns where each begins.
@@ -194,7 +221,7 @@ fn write_threads(
             if !plan.spins.contains(&place) {
                 code.work_ns += what.work_ns as f64 / options.speed;
             }
-            match plan.shares.get(&place) {
+            match plan.edges(options.sharing).get(&place) {
                 Some(Edge::Begin) => code.flush(),
                 Some(Edge::End(share)) => code.share(*share),
                 None => {}
@@ -204,6 +231,8 @@ fn write_threads(
             rest = behind;
             for (_, action) in here {
                 code.act(index, *action);
+                let part = Part::of(*action, what);
+                code.waits.extend(part.map(|part| (code.ops.len() as u32 - 1, part)));
             }
         }
         code.flush();
@@ -223,7 +252,10 @@ struct Code {
     barriers: Vec<ObjectId>,
     mutexes: HashMap<u32, ObjectId>,
     pairs: HashMap<(u32, u32), ObjectId>,
+    ends: HashMap<u32, ObjectId>,
     timers: HashMap<u32, ObjectId>,
+    /// What the waits are that keep their length, by their place in the code.
+    waits: BTreeMap<u32, Part>,
     shares: Shares,
     /// Work since the last action, in ns of the machine's fastest core.
     work_ns: f64,
@@ -236,8 +268,10 @@ impl Code {
         };
         let objects: Vec<Object> = plan.barriers.iter().enumerate().map(object).collect();
         let barriers = (0..objects.len()).map(ObjectId::from).collect();
-        let (mutexes, pairs, timers) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { ops: Vec::new(), objects, barriers, mutexes, pairs, timers, shares, work_ns: 0.0 }
+        let (ops, waits) = (Vec::new(), BTreeMap::new());
+        let (mutexes, pairs, ends) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let timers = HashMap::new();
+        Self { ops, objects, barriers, mutexes, pairs, ends, timers, waits, shares, work_ns: 0.0 }
     }
 
     /// The work up to here; parts of a ns go on.
@@ -256,7 +290,9 @@ impl Code {
             return self.flush();
         };
         self.work_ns = 0.0;
-        let pieces = u64::from(threads) * PIECES;
+        let most = u64::from(threads) * PIECES;
+        let pieces =
+            if let Share::Loop { chunks, .. } = share { most.min(chunks.into()) } else { most };
         let objects = &mut self.objects;
         let pool = *self.shares.pools.entry(share).or_insert_with(|| {
             let kind = ObjectKind::Pool { total: pieces, chunk: 1, participants: threads };
@@ -274,6 +310,8 @@ impl Code {
         let op = match action {
             Action::WaitFor { thread: poster } => Op::SemWait(self.pair(poster, thread)),
             Action::Post { thread: waiter } => Op::SemPost(self.pair(thread, waiter)),
+            Action::TakeEnd { counter } => Op::SemWait(self.ends(counter)),
+            Action::CountEnd { counter } => Op::SemPost(self.ends(counter)),
             Action::Release { mutex } | Action::Unlock { mutex } => Op::Unlock(self.mutex(mutex)),
             Action::Lock { mutex } => Op::Lock(self.mutex(mutex)),
             Action::Arrive { barrier } | Action::ArriveAfter { barrier } => {
@@ -286,8 +324,23 @@ impl Code {
             }
             Action::Fork { thread } => Op::Fork { thread },
             Action::Yield => Op::Yield,
+            // 2^64 is for ever; the end is told by the end.
+            Action::Repeat => {
+                Op::Loop { count: Amount::constant(u64::MAX as f64), end: CodePtr(0) }
+            }
+            Action::EndRepeat => return self.end_repeat(),
         };
         self.ops.push(op);
+    }
+
+    fn end_repeat(&mut self) {
+        let end = CodePtr(self.ops.len() as u32 + 1);
+        let head = self.ops.iter().rposition(|op| matches!(op, Op::Loop { .. }));
+        let Some(head) = head else { return };
+        self.ops.push(Op::LoopEnd { start: CodePtr(head as u32 + 1) });
+        if let Op::Loop { end: behind, .. } = &mut self.ops[head] {
+            *behind = end;
+        }
     }
 
     fn pair(&mut self, poster: u32, waiter: u32) -> ObjectId {
@@ -295,6 +348,13 @@ impl Code {
         *self.pairs.entry((poster, waiter)).or_insert_with(|| {
             let name = format!("{poster} -> {waiter}");
             add(objects, name, ObjectKind::Semaphore { initial: 0 })
+        })
+    }
+
+    fn ends(&mut self, counter: u32) -> ObjectId {
+        let objects = &mut self.objects;
+        *self.ends.entry(counter).or_insert_with(|| {
+            add(objects, format!("ends {counter}"), ObjectKind::Semaphore { initial: 0 })
         })
     }
 

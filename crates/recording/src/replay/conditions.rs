@@ -10,17 +10,25 @@ use super::build::{Action, Edge, Plan, Share};
 use super::scan::{CondWait, Condition, Scan, Section};
 use super::ties::{last_before, tie_counted};
 use super::{Mark, Place};
+use crate::Recording;
 
 /// Most by which takes and posts of a count may differ, as a share of the posts (ours).
 const COUNT_ERROR_MAX: f64 = 0.05;
+/// Most work between two parts of one wait, as a share of the first one's time (ours).
+const LOOK_SHARE_MAX: f64 = 0.05;
 
 /// Ties the waits of all conditions.
-pub(super) fn tie_conditions(scan: &Scan, plan: &mut Plan, notes: &mut Vec<String>) {
+pub(super) fn tie_conditions(
+    recording: &Recording,
+    scan: &Scan,
+    plan: &mut Plan,
+    notes: &mut Vec<String>,
+) {
     let mut kinds: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (name, condition) in &scan.conditions {
         let sections = condition.mutex.and_then(|mutex| scan.sections.get(&mutex));
         let sections = sections.map_or(&[][..], Vec::as_slice);
-        let kind = tie_condition(*name, condition, sections, scan, plan);
+        let kind = tie_condition(*name, condition, sections, (recording, scan), plan);
         *kinds.entry(kind).or_default() += usize::from(!condition.waits.is_empty());
     }
     let found: Vec<String> = kinds
@@ -38,7 +46,7 @@ fn tie_condition(
     name: u32,
     condition: &Condition,
     sections: &[Section],
-    scan: &Scan,
+    (recording, scan): (&Recording, &Scan),
     plan: &mut Plan,
 ) -> (&'static str, &'static str) {
     if let Some(rounds) = rounds(condition) {
@@ -63,21 +71,46 @@ fn tie_condition(
     }
     let mut signals = condition.signals.clone();
     signals.sort_unstable();
-    for wait in &condition.waits {
-        flag(wait, &signals, scan, plan);
+    // Waits of one thread stand in their order.
+    let mut later: Option<(&CondWait, bool)> = None;
+    for wait in condition.waits.iter().rev() {
+        let goes_on = later.filter(|(next, _)| is_part(wait, next, recording));
+        let is_told = match goes_on {
+            Some((_, true)) => {
+                release_meanwhile(wait, scan, plan);
+                true
+            }
+            _ => flag(wait, &signals, scan, plan),
+        };
+        later = Some((wait, is_told));
     }
     ("flag", "flags")
 }
 
-/// A wait that releases its mutex, is ended by the last signal, and takes the mutex again.
-fn flag(wait: &CondWait, signals: &[Mark], scan: &Scan, plan: &mut Plan) {
+/// Whether a wait whose time was over is followed at once by another one, so that what ends that one ends both: as who
+/// waits for the lock of an interpreter looks up every 5 ms.
+fn is_part(wait: &CondWait, next: &CondWait, recording: &Recording) -> bool {
+    let (end, begin) = (wait.end.place, next.begin.place);
+    let lasted_ns = wait.end.at_ns.saturating_sub(wait.begin.at_ns) as f64;
+    let work_ns =
+        recording.threads[begin.thread as usize].events[begin.event as usize].work_ns as f64;
+    wait.is_timed_out
+        && (begin.thread, begin.event) == (end.thread, end.event + 1)
+        && work_ns <= LOOK_SHARE_MAX * lasted_ns
+}
+
+/// A wait that releases its mutex, is ended by the last signal, and takes the mutex again. Returns whether a signal
+/// has ended it.
+fn flag(wait: &CondWait, signals: &[Mark], scan: &Scan, plan: &mut Plan) -> bool {
     release_meanwhile(wait, scan, plan);
     let (since_ns, until_ns) = (wait.begin.at_ns, wait.end.at_ns);
     let cause = last_before(signals, until_ns).filter(|signal| signal.at_ns >= since_ns);
-    match cause.filter(|_| !wait.is_timed_out) {
+    let cause = cause.filter(|_| !wait.is_timed_out);
+    match cause {
         Some(signal) => plan.tie(signal.place, wait.end.place),
         None => plan.act(wait.end.place, Action::Sleep { ns: until_ns.saturating_sub(since_ns) }),
     }
+    cause.is_some()
 }
 
 fn release_meanwhile(wait: &CondWait, scan: &Scan, plan: &mut Plan) {

@@ -2,18 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ampsched_model::{InputError, MadeProgram, ProfileLibrary, Program};
+use ampsched_model::{InputError, MadeProgram, Op, ProfileLibrary, Program, parse_program};
 
-use super::{Options, replay};
-use crate::Recording;
+use super::{Options, Sharing, replay};
+use crate::lift::{self, Lifted};
+use crate::{Kind, Recording};
 
 /// Of the shipped profiles the one whose speed-up is nearest to the median of all, on 2B2S, exynos5422, pixel and
 /// hybrid-8P16E: what a program is taken for of which nothing is known but its times.
 pub const TYPICAL_PROFILE: &str = "ferret";
 
 /// Parameters: how many times as fast the code is on the fastest kind of core as on the slowest (0: as the profile is);
-/// the speed of the machine's fastest core by that of the recording computer's; 1 to balance what threads do together.
-const PARAMS: [(&str, f64); 3] = [("speedup", 0.0), ("speed", 1.0), ("balanced", 0.0)];
+/// the speed of the machine's fastest core by that of the recording computer's; the number of what threads share.
+const PARAMS: [(&str, f64); 3] = [("speedup", 0.0), ("speed", 1.0), ("sharing", 1.0)];
 const SPEEDUP_MAX: f64 = 50.0;
 const SPEED_MAX: f64 = 1000.0;
 
@@ -26,6 +27,7 @@ pub struct Replayed {
     like: String,
     /// Found when somebody asks.
     notes: OnceLock<Vec<String>>,
+    lifted: OnceLock<Option<Lifted>>,
 }
 
 impl Replayed {
@@ -33,7 +35,43 @@ impl Replayed {
     pub fn new(file: &str, recording: Arc<Recording>, like: &str) -> Self {
         let description = format!("replay of a recording: {}", recording.info.command.join(" "));
         let (file, like) = (file.to_owned(), like.to_owned());
-        Self { file, recording, description, like, notes: OnceLock::new() }
+        Self { file, recording, description, like, notes: OnceLock::new(), lifted: OnceLock::new() }
+    }
+
+    /// The program in which threads take jobs anew, if that is asked for and they do. OpenMP's chunks are taken anew by
+    /// a replay.
+    fn shared(&self, sharing: Sharing) -> Option<&Lifted> {
+        if sharing != Sharing::HandedOut {
+            return None;
+        }
+        let lifted = self.lifted.get_or_init(|| {
+            let mut events = self.recording.threads.iter().flat_map(|thread| &thread.events);
+            let options = lift::Options { like: self.like.clone(), ..lift::Options::default() };
+            let has_chunks = events.any(|event| event.kind == Kind::OmpChunk);
+            if has_chunks { None } else { lift::lift_shared(&self.recording, &options) }
+        });
+        lifted.as_ref()
+    }
+
+    /// A lifted program's text as this recording's program.
+    fn lifted(
+        &self,
+        toml: &str,
+        options: &Options,
+        profiles: &ProfileLibrary,
+    ) -> Result<Program, InputError> {
+        let mut program = parse_program(&self.file, toml)?.instantiate(&[], profiles)?;
+        program.name.clone_from(&self.recording.info.name);
+        program.description.clone_from(&self.description);
+        for profile in &mut program.profiles {
+            profile.measured_ratio = options.profile.measured_ratio;
+        }
+        for op in &mut program.code {
+            if let Op::Run { reference_ns, .. } = op {
+                *reference_ns = reference_ns.times(1.0 / options.speed);
+            }
+        }
+        Ok(program)
     }
 }
 
@@ -60,7 +98,7 @@ impl MadeProgram for Replayed {
                 .map_or(default, |(_, value)| *value)
         };
         let error = |key: &str, message: String| InputError::new(&self.file, key, message);
-        let (speedup, speed, balanced) = (value(0), value(1), value(2));
+        let (speedup, speed, sharing) = (value(0), value(1), value(2));
         if speedup != 0.0 && !(1.0..=SPEEDUP_MAX).contains(&speedup) {
             let message = format!("{speedup} is not within 1 to {SPEEDUP_MAX}");
             return Err(error("speedup", message).with_hint("0: as the profile says"));
@@ -68,20 +106,33 @@ impl MadeProgram for Replayed {
         if !(speed > 0.0 && speed <= SPEED_MAX) {
             return Err(error("speed", format!("{speed} is not above 0 and at most {SPEED_MAX}")));
         }
-        if balanced != 0.0 && balanced != 1.0 {
-            return Err(error("balanced", format!("{balanced} is neither 0 nor 1")));
-        }
+        let numbered = (0..).zip(Sharing::ALL).find(|(number, _)| f64::from(*number) == sharing);
+        let Some((_, sharing)) = numbered else {
+            return Err(error("sharing", format!("{sharing} is neither 0, 1 nor 2")));
+        };
         let found = profiles.find(&self.like);
         let mut profile =
             found.ok_or_else(|| error("", format!("unknown profile \"{}\"", self.like)))?.clone();
         if speedup > 0.0 {
             profile.measured_ratio = Some(speedup);
         }
-        let options = Options { profile, speed, is_balanced: balanced == 1.0 };
-        Ok(replay(&self.recording, &options).program)
+        let options = Options { profile, speed, sharing };
+        match self.shared(sharing) {
+            Some(lifted) => self.lifted(&lifted.toml, &options, profiles),
+            None => Ok(replay(&self.recording, &options).program),
+        }
     }
 
     fn notes(&self) -> &[String] {
-        self.notes.get_or_init(|| replay(&self.recording, &Options::default()).notes)
+        self.notes.get_or_init(|| match self.shared(Sharing::HandedOut) {
+            Some(lifted) => {
+                let takers = lifted.report.takers().count();
+                vec![format!("jobs of {takers} threads are taken by who is free")]
+            }
+            None => {
+                let options = Options { sharing: Sharing::HandedOut, ..Options::default() };
+                replay(&self.recording, &options).notes
+            }
+        })
     }
 }

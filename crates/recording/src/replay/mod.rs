@@ -9,16 +9,27 @@
 
 mod build;
 mod conditions;
+mod handed_out;
+mod laws;
 mod locks;
 mod made;
+mod path;
 mod scan;
+mod streams;
 mod ties;
+mod watchdogs;
+
+use std::collections::BTreeSet;
+
+use std::collections::{BTreeMap, HashSet};
 
 use ampsched_model::{Profile, Program};
 
 use crate::Recording;
 
+pub use laws::{Bond, Cause, Laws, laws};
 pub use made::{Replayed, TYPICAL_PROFILE};
+pub use path::{Part, Path};
 
 /// How a recording is replayed.
 #[derive(Clone, Debug)]
@@ -27,15 +38,33 @@ pub struct Options {
     pub profile: Profile,
     /// Speed of the machine's fastest core by that of the recording computer's fastest, above 0.
     pub speed: f64,
-    /// Whether threads take work up to a barrier, and in parallel regions, piece by piece from all of it, as a task
-    /// runtime or a dynamic loop would have them do; else each does what it did.
-    pub is_balanced: bool,
+    /// Who does what, of the work that several threads share.
+    pub sharing: Sharing,
+}
+
+/// Who does what, of the work that several threads share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each thread does what it did.
+    #[default]
+    None,
+    /// Who is free takes what was handed out while it was done: chunks and tasks of OpenMP, and the turns of programs
+    /// of which a process runs several at a time.
+    HandedOut,
+    /// Threads take work up to a barrier, and in parallel regions, piece by piece from all of it, as a task runtime or
+    /// a dynamic loop would have them do; programs as before.
+    All,
+}
+
+impl Sharing {
+    /// All of them, each at the place of its number in parameters.
+    pub const ALL: [Self; 3] = [Self::None, Self::HandedOut, Self::All];
 }
 
 impl Default for Options {
-    /// Code of which nothing is known, on a machine that is as fast.
+    /// Code of which nothing is known, on a machine that is as fast; each thread does what it did.
     fn default() -> Self {
-        Self { profile: Profile::default(), speed: 1.0, is_balanced: false }
+        Self { profile: Profile::default(), speed: 1.0, sharing: Sharing::None }
     }
 }
 
@@ -46,9 +75,12 @@ pub struct Replay {
     pub program: Program,
     /// What it honours differently, a sentence each.
     pub notes: Vec<String>,
-    /// Work that could be balanced, in ns of the machine's fastest core: what several threads do up to a barrier or in
-    /// a parallel region.
+    /// Work that threads take piece by piece, in ns of the machine's fastest core.
     pub shared_ns: f64,
+    /// What the waits are that keep their length, by their place in the code.
+    waits: BTreeMap<u32, Part>,
+    /// The work before these events is left out: the thread spun while it waited.
+    spins: HashSet<Place>,
 }
 
 /// Makes a program of a recording.
@@ -61,11 +93,35 @@ pub fn replay(recording: &Recording, options: &Options) -> Replay {
         let lost = recording.info.lost_events;
         notes.push(format!("the recorder lost {lost} events: some waits are not there"));
     }
-    let scan = scan::scan(recording, &mut notes);
-    let mut plan = build::Plan::default();
-    ties::tie_all(recording, &scan, &mut plan);
-    conditions::tie_conditions(&scan, &mut plan, &mut notes);
+    let mut plan = plan(recording, options.sharing, &mut notes);
+    watchdogs::settle(recording, &mut plan, &mut notes);
     build::assemble(recording, options, plan, notes)
+}
+
+fn plan(recording: &Recording, sharing: Sharing, notes: &mut Vec<String>) -> build::Plan {
+    let scan = scan::scan(recording, notes);
+    let mut plan = build::Plan::default();
+    let is_shared = sharing != Sharing::None;
+    let starters =
+        if is_shared { handed_out::starters(recording) } else { handed_out::Starters::default() };
+    ties::tie_all(recording, &scan, &starters, &mut plan);
+    let programs = starters.act(&mut plan);
+    let loops = if is_shared { handed_out::share_chunks(recording, &mut plan) } else { 0 };
+    if programs > 0 {
+        notes.push(format!("of {programs} programs, the next is started when any has ended"));
+    }
+    if loops > 0 {
+        let noun = if loops == 1 { "loop" } else { "loops" };
+        notes.push(format!("chunks of {loops} OpenMP {noun} are taken by who is free"));
+    }
+    conditions::tie_conditions(recording, &scan, &mut plan, notes);
+    plan
+}
+
+/// The recording with threads that only watch, and share nothing with others, as nothing but work and sleep; and which
+/// these are. None if there are none.
+pub(crate) fn with_plain_watchdogs(recording: &Recording) -> Option<(Recording, BTreeSet<u32>)> {
+    watchdogs::plain(recording, &plan(recording, Sharing::None, &mut Vec::new()))
 }
 
 /// A place in the recording: an event of a thread.

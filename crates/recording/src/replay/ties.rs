@@ -3,15 +3,21 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::build::{Action, Edge, Plan, Share};
+use super::handed_out::Starters;
 use super::scan::{Arrivals, Counted, Lock, Scan};
+use super::streams::tie_streams;
 use super::{Mark, Place};
 use crate::{Event, Kind, Recording, Wake};
 
+/// Detail of a futex's wait whose time was over (Linux's `ETIMEDOUT`).
+pub(super) const FUTEX_TIMED_OUT: u32 = 110;
+
 /// Ties everything but conditions.
-pub(super) fn tie_all(recording: &Recording, scan: &Scan, plan: &mut Plan) {
-    tie_threads(recording, plan);
-    tie_wakes(recording, plan);
+pub(super) fn tie_all(recording: &Recording, scan: &Scan, starters: &Starters, plan: &mut Plan) {
+    tie_threads(recording, starters, plan);
+    tie_wakes(recording, starters, plan);
     tie_regions(recording, plan);
+    tie_streams(recording, plan);
     for (mutex, lock) in &scan.locks {
         take_locks(*mutex, lock, plan);
     }
@@ -26,7 +32,8 @@ pub(super) fn tie_all(recording: &Recording, scan: &Scan, plan: &mut Plan) {
     }
 }
 
-fn events(recording: &Recording) -> impl Iterator<Item = (Place, &Event)> {
+/// All events, thread by thread.
+pub(super) fn events(recording: &Recording) -> impl Iterator<Item = (Place, &Event)> {
     (0..).zip(&recording.threads).flat_map(|(thread, recorded)| {
         (0..).zip(&recorded.events).map(move |(event, what)| (Place { thread, event }, what))
     })
@@ -37,12 +44,14 @@ fn mark(place: Place, event: &Event) -> Mark {
 }
 
 /// Threads are started by who created them and waited for by who joined them; sleeps and input stay as long.
-fn tie_threads(recording: &Recording, plan: &mut Plan) {
+fn tie_threads(recording: &Recording, starters: &Starters, plan: &mut Plan) {
     let count = recording.threads.len() as u32;
     let mut creations: BTreeMap<u32, (u32, Place)> = BTreeMap::new();
     let mut slept_until: HashMap<u32, u64> = HashMap::new();
+    let is_periodic: Vec<bool> =
+        recording.threads.iter().map(|thread| keeps_period(&thread.events)).collect();
     for (place, event) in events(recording) {
-        if let Some(action) = own_action(place.thread, event, &mut slept_until) {
+        if let Some(action) = own_action(place.thread, event, &is_periodic, &mut slept_until) {
             plan.act(place, action);
         }
         let other = event.object;
@@ -51,10 +60,10 @@ fn tie_threads(recording: &Recording, plan: &mut Plan) {
         }
         match event.kind {
             Kind::Create => drop(creations.entry(other).or_insert((place.thread, place))),
-            Kind::Join => {
-                let of_other = &recording.threads[other as usize].events;
-                if of_other.last().is_some_and(|last| last.at_ns <= event.at_ns) {
-                    let end = Place { thread: other, event: of_other.len() as u32 - 1 };
+            Kind::Join if !starters.waits_for_any(place) => {
+                let of_other = &recording.threads[other as usize];
+                if of_other.ends_by(event.at_ns) {
+                    let end = Place { thread: other, event: of_other.events.len() as u32 - 1 };
                     plan.tie(end, place);
                 }
             }
@@ -78,29 +87,57 @@ fn tie_threads(recording: &Recording, plan: &mut Plan) {
 }
 
 /// What a thread does by itself at an event, whatever others do.
-fn own_action(thread: u32, event: &Event, slept_until: &mut HashMap<u32, u64>) -> Option<Action> {
+fn own_action(
+    thread: u32,
+    event: &Event,
+    is_periodic: &[bool],
+    slept_until: &mut HashMap<u32, u64>,
+) -> Option<Action> {
     match event.kind {
-        Kind::Sleep if event.aux == 1 => {
+        Kind::Sleep if event.aux == 1 && is_periodic[thread as usize] => {
             let before_ns = slept_until.insert(thread, event.at_ns);
             let ns =
                 before_ns.map_or(event.wait_ns, |before_ns| event.at_ns.saturating_sub(before_ns));
             Some(Action::SleepUntil { ns })
         }
         Kind::Sleep | Kind::Io if event.wait_ns > 0 => Some(Action::Sleep { ns: event.wait_ns }),
+        Kind::FutexWait if event.aux == FUTEX_TIMED_OUT => {
+            Some(Action::Sleep { ns: event.wait_ns })
+        }
         Kind::Yield => Some(Action::Yield),
         _ => None,
     }
 }
 
+/// Whether sleeps until a time keep a period, so that who comes late sleeps less: their ends are at least as regular as
+/// their lengths. Else the time was chosen at the call, as Python's `time.sleep` does it, and they only last as long.
+fn keeps_period(events: &[Event]) -> bool {
+    let sleeps = events.iter().filter(|event| event.kind == Kind::Sleep && event.aux == 1);
+    let (ends, lengths): (Vec<u64>, Vec<u64>) =
+        sleeps.map(|event| (event.at_ns, event.wait_ns)).unzip();
+    let gaps = ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    // Two sleeps tell nothing of that.
+    ends.len() > 2 && spread(gaps) <= spread(lengths.into_iter().skip(1).collect())
+}
+
+/// Mean distance from the median.
+fn spread(mut lengths: Vec<u64>) -> f64 {
+    lengths.sort_unstable();
+    let Some(median) = lengths.get(lengths.len() / 2).copied() else { return 0.0 };
+    let sum: f64 = lengths.iter().map(|length| length.abs_diff(median) as f64).sum();
+    sum / lengths.len() as f64
+}
+
 /// What a kernel has told: a blocked thread waits for the wake-up that ended it, or as long as it waited.
-fn tie_wakes(recording: &Recording, plan: &mut Plan) {
+fn tie_wakes(recording: &Recording, starters: &Starters, plan: &mut Plan) {
     let mut wakes: HashMap<(u32, u32), Vec<Mark>> = HashMap::new();
     for (place, event) in events(recording) {
         if event.kind == Kind::Wake {
             wakes.entry((place.thread, event.object)).or_default().push(mark(place, event));
         }
     }
-    for (place, event) in events(recording).filter(|(_, event)| event.kind == Kind::Block) {
+    let blocks = events(recording).filter(|(_, event)| event.kind == Kind::Block);
+    for (place, event) in blocks.filter(|(place, _)| !starters.waits_for_any(*place)) {
         let by = match Wake::from_aux(event.aux) {
             Wake::Thread(waker) => wakes.get(&(waker, place.thread)),
             _ => None,

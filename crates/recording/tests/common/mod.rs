@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ampsched_model::{App, Catalog, FileKind, Machine, Profile, Workload};
 use ampsched_policy::build_policy;
-use ampsched_recording::{Options, Recording, Replay, replay};
+use ampsched_recording::{Event, Info, Kind, Options, Recording, Replay, Sharing, Thread, replay};
 use ampsched_sim::{Options as SimOptions, Outcome, SimError, simulate};
 
 /// A profile whose code takes half as long on big cores.
@@ -33,7 +33,7 @@ pub fn catalog() -> Catalog {
 }
 
 pub fn replayed(recording: &Recording) -> Replay {
-    let options = Options { profile: profile(), speed: 1.0, is_balanced: false };
+    let options = Options { profile: profile(), speed: 1.0, sharing: Sharing::None };
     replay(recording, &options)
 }
 
@@ -43,4 +43,33 @@ pub fn run_on(machine: &Machine, replay: &Replay, policy: &str) -> Result<Outcom
     let workload = Workload { name: "w".to_owned(), description: String::new(), apps: vec![app] };
     let options = SimOptions { repetitions: NonZeroU32::new(1), ..SimOptions::default() };
     simulate(machine, &workload, policy, build_policy(policy, &[]).unwrap(), &options)
+}
+
+/// Events of a thread, written one after the other; times are ms.
+#[derive(Default)]
+pub struct Script {
+    pub events: Vec<Event>,
+}
+
+impl Script {
+    /// An event at a time, with so much work before it.
+    pub fn at(mut self, at_ms: u64, work_ms: u64, kind: Kind, object: u32, aux: u32) -> Self {
+        let event = Event::new(kind, at_ms * 1_000_000, work_ms * 1_000_000);
+        self.events.push(Event { object, aux, ..event });
+        self
+    }
+
+    /// The last event ended a wait of so long.
+    pub fn waited(mut self, ms: u64) -> Self {
+        let last = self.events.last_mut().unwrap();
+        (last.wait_ns, last.is_blocked) = (ms * 1_000_000, true);
+        self
+    }
+}
+
+/// The recording of these threads, which are of one process.
+pub fn recording(threads: Vec<Script>) -> Recording {
+    let thread = |script: Script| Thread { events: script.events, ..Thread::default() };
+    let info = Info { name: "p".to_owned(), ..Info::default() };
+    Recording { info, threads: threads.into_iter().map(thread).collect(), is_cut_off: false }
 }

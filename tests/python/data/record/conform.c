@@ -119,6 +119,8 @@ static int orphan(void) {
     return pthread_mutex_lock(&robust);
 }
 
+#include "conform_files.h"
+
 #define CALLS(X) \
     X(often()) \
     X(pthread_mutex_lock(&mutex) || pthread_mutex_unlock(&mutex)) \
@@ -180,6 +182,7 @@ static int orphan(void) {
     X((int)read(ends[0], &letter, 1)) \
     X((int)read(-1, &letter, 1)) \
     X(poll(NULL, 0, 0)) \
+    FILE_CALLS(X) \
     X(pthread_tryjoin_np(pthread_self(), NULL)) \
     X(create_and_join()) \
     X(fork_and_wait()) \
@@ -390,7 +393,7 @@ static void at_sandbox(void) {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         DENY(SYS_clock_gettime), DENY(SYS_getpid), DENY(SYS_getppid), DENY(SYS_prctl), DENY(SYS_fallocate),
         DENY(SYS_ftruncate), DENY(SYS_perf_event_open), DENY(SYS_ioctl), DENY(SYS_fcntl),
-        DENY(SYS_utimensat),
+        DENY(SYS_utimensat), DENY(SYS_fstat), DENY(SYS_getpeername),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof rules / sizeof *rules, rules};

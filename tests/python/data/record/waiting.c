@@ -1,6 +1,7 @@
 /* Conditions, barriers, semaphores, sleeps, a futex, a pipe: each a known number of times. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +13,8 @@
 
 enum { ROUNDS = 200 };
 
+/* As much as a pipe may have room for: a write of one byte is sometimes long enough to be told, and sometimes not. */
+static char many[1 << 20];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
@@ -41,7 +44,7 @@ static void *run(void *argument) {
     char byte = 1;
     if (mine) {
         usleep(20000);
-        return (void *)(write(ends[1], &byte, 1) - 1);
+        return (void *)(write(ends[1], many, sizeof(many)) - (ssize_t)sizeof(many));
     }
     return (void *)(read(ends[0], &byte, 1) - 1);
 }
@@ -49,7 +52,7 @@ static void *run(void *argument) {
 int main(void) {
     pthread_t threads[2];
     struct timespec soon, ms = {0, 1000000};
-    if (pipe(ends)) {
+    if (pipe(ends) || fcntl(ends[1], F_SETPIPE_SZ, (int)sizeof(many)) < 0) {
         return 1;
     }
     pthread_barrier_init(&barrier, NULL, 2);

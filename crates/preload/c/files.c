@@ -1,0 +1,241 @@
+/* File descriptors whose other ends recorded threads may have: pipes, sockets, counters (eventfd), signals (signalfd);
+ * and timers. What was read or written there is an event, however short it took, so that who waits for it is tied to
+ * who has written it. */
+#include <sys/syscall.h>
+
+#include "real.h"
+
+#define ON_EXEC_ONLY 4 /* include/uapi/linux/close_range.h: CLOSE_RANGE_CLOEXEC, which older headers lack */
+/* The C library has these two since 2.34, its headers the call since 2.33: a program that looks for them finds ours. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#define FILES 4096 /* descriptors that are known; others are taken for OTHER_FILE */
+static uint32_t files[FILES];
+
+static uint32_t id_of(uint64_t value, enum file kind)
+{
+    uint32_t known = hash((const void *)(uintptr_t)value);
+    return known - known % FILE_KINDS + kind;
+}
+
+/* After vfork, a child has descriptors of its own in its parent's memory. */
+static int is_own_memory(void)
+{
+    return control && (is_sandboxed || control->process[process_number].pid == (uint32_t)getpid());
+}
+
+/* Files of disks, and disks themselves: how long these take depends on no other thread. */
+static int is_stored(mode_t mode)
+{
+    return S_ISREG(mode) || S_ISBLK(mode) || S_ISDIR(mode);
+}
+
+/* Asks the kernel, but not where a signal's handler has interrupted this, nor in a sandbox, which may kill for it. */
+static uint32_t learn(struct thread *self, int file)
+{
+    if (self->is_busy || is_sandboxed) {
+        return OTHER_FILE;
+    }
+    int error = errno;
+    uint32_t id = UNKNOWN_FILE;
+    self->is_busy = 1;
+    __asm__ volatile("" ::: "memory");
+    struct stat *status = &self->answer.status;
+    if (real.syscall(SYS_fstat, file, status) == 0) {
+        uint64_t inode = status->st_ino ^ (uint64_t)status->st_dev << 40;
+        id = S_ISFIFO(status->st_mode)    ? id_of(inode, PIPE)
+             : S_ISSOCK(status->st_mode)  ? id_of(inode, SOCKET)
+             : is_stored(status->st_mode) ? STORED
+                                          : OTHER_FILE;
+        if (is_own_memory()) {
+            __atomic_store_n(&files[file], id, __ATOMIC_RELAXED);
+        }
+    }
+    __asm__ volatile("" ::: "memory");
+    self->is_busy = 0;
+    errno = error;
+    return id;
+}
+
+uint32_t file_of(struct thread *self, int file)
+{
+    if (file < 0 || file >= FILES) {
+        return OTHER_FILE;
+    }
+    uint32_t id = __atomic_load_n(&files[file], __ATOMIC_RELAXED);
+    return LIKELY(id != UNKNOWN_FILE) ? id : learn(self, file);
+}
+
+/* These numbers, the last one included, will be other files, if any. */
+void forget_files(int from, int to)
+{
+    to = to < FILES ? to : FILES - 1;
+    int is_known = 0;
+    for (int file = from < 0 ? to + 1 : from; file <= to && !is_known; file++) {
+        is_known = files[file] != UNKNOWN_FILE;
+    }
+    if (is_known && is_own_memory()) {
+        for (int file = from; file <= to; file++) {
+            __atomic_store_n(&files[file], UNKNOWN_FILE, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+/* A call that began then has returned: if it took long. Waiting for files until the time is over has been a sleep. */
+void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t result, enum io aux)
+{
+    if (ticks() - begin < short_ticks) {
+        return;
+    }
+    if (aux == POLLS && result == 0) {
+        note(self, SLEEP, WAITED, object, 0);
+    } else {
+        note(self, IO, WAITED, object, ended(result, aux));
+    }
+}
+
+/* A call that waited ends; `bytes` is negative if it failed, 0 at the end of what can be read. */
+static void end_wait(struct thread *self, uint32_t id, int file, enum io aux, ssize_t bytes)
+{
+    uint32_t object = is_stream(id) ? id : (uint32_t)file;
+    note(self, IO, WAITED, object, ended(bytes, kind_of(id) == STORED ? STORAGE : aux));
+}
+
+/* What was read or written there changes nothing for who reads next. */
+void has_peeked(struct thread *self, int file, uint64_t begin, ssize_t bytes)
+{
+    if (ticks() - begin >= short_ticks) {
+        end_wait(self, file_of(self, file), file, READS, bytes);
+    }
+}
+
+/* A call that began then has read so much. */
+void has_read(struct thread *self, int file, uint64_t begin, ssize_t bytes)
+{
+    int is_slow = ticks() - begin >= short_ticks;
+    if (!is_slow && bytes <= 0) {
+        return;
+    }
+    uint32_t id = file_of(self, file);
+    if (is_stream(id) && bytes > 0) {
+        note(self, READ, WAITED, id, (uint32_t)bytes);
+    } else if (kind_of(id) == COUNTER && bytes > 0) {
+        note(self, TAKE, WAITED, id, 0);
+    } else if (kind_of(id) == TIMER && bytes > 0) {
+        note(self, SLEEP, WAITED, id, 1);
+    } else if (kind_of(id) == SIGNALS && bytes > 0) {
+        note(self, IO, WAITED, id, INTERRUPTED);
+    } else if (is_slow) {
+        end_wait(self, id, file, READS, bytes);
+    }
+}
+
+/* A call that began then has written so much: at its begin, as its reader may have gone on since. */
+void has_written(struct thread *self, int file, uint64_t begin, ssize_t bytes)
+{
+    int is_slow = ticks() - begin >= short_ticks;
+    if (!is_slow && bytes <= 0) {
+        return;
+    }
+    uint32_t id = file_of(self, file);
+    if (is_stream(id) && bytes > 0) {
+        note_at(self, begin, WRITE, id, (uint32_t)bytes);
+        if (is_slow) {
+            note(self, WRITE, WAITED, id, 0);
+        }
+    } else if (kind_of(id) == COUNTER && bytes > 0) {
+        note_at(self, begin, ADD, id, 0);
+    } else if (is_slow) {
+        end_wait(self, id, file, WRITES, bytes);
+    }
+}
+
+EXPORT int close(int file)
+{
+    resolve_once();
+    forget_files(file, file);
+    return real.close(file);
+}
+
+EXPORT void closefrom(int from)
+{
+    resolve_once();
+    forget_files(from, FILES - 1);
+    if (real.closefrom) {
+        real.closefrom(from);
+    } else {
+        real.syscall(SYS_close_range, (unsigned)from, ~0u, 0);
+    }
+}
+
+EXPORT int close_range(unsigned from, unsigned to, int flags)
+{
+    resolve_once();
+    if (from < FILES && !(flags & ON_EXEC_ONLY)) {
+        forget_files((int)from, to < FILES ? (int)to : FILES - 1);
+    }
+    return real.close_range ? real.close_range(from, to, flags) : (int)real.syscall(SYS_close_range, from, to, flags);
+}
+
+/* The kernel gives all these one inode: only their numbers tell them apart. */
+static int is_numbered(uint32_t id)
+{
+    return kind_of(id) == COUNTER || kind_of(id) == TIMER || kind_of(id) == SIGNALS;
+}
+
+static int copied(int from, int to)
+{
+    int is_there = from >= 0 && from < FILES && to >= 0 && to < FILES;
+    if (is_there && from != to && is_numbered(files[from]) && is_own_memory()) {
+        files[to] = files[from];
+    }
+    return to;
+}
+
+EXPORT int dup2(int from, int to)
+{
+    resolve_once();
+    if (from != to) {
+        forget_files(to, to);
+    }
+    return copied(from, real.dup2(from, to));
+}
+
+EXPORT int dup3(int from, int to, int flags)
+{
+    resolve_once();
+    if (from != to) {
+        forget_files(to, to);
+    }
+    return copied(from, real.dup3(from, to, flags));
+}
+
+/* Numbers a file that a call has made. */
+static int numbered(int file, enum file kind)
+{
+    static uint32_t made;
+    if (file >= 0 && file < FILES && is_own_memory()) {
+        uint32_t number = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
+        files[file] = id_of((uint64_t)process_number << 32 | number, kind);
+    }
+    return file;
+}
+
+EXPORT int eventfd(unsigned count, int flags)
+{
+    resolve_once();
+    return numbered(real.eventfd(count, flags), COUNTER);
+}
+
+EXPORT int timerfd_create(clockid_t clock, int flags)
+{
+    resolve_once();
+    return numbered(real.timerfd_create(clock, flags), TIMER);
+}
+
+EXPORT int signalfd(int file, const sigset_t *set, int flags)
+{
+    resolve_once();
+    return numbered(real.signalfd(file, set, flags), SIGNALS);
+}

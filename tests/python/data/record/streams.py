@@ -1,0 +1,133 @@
+"""Two processes, or threads, that work by turns and talk to each other: streams.py HOW WORK_S."""
+
+import ctypes
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+
+TURNS = 12
+
+
+def work(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def play(send, receive, is_first: bool, seconds: float) -> None:
+    for _ in range(TURNS):
+        if not is_first:
+            receive()
+        work(seconds)
+        send()
+        if is_first:
+            receive()
+
+
+def through_pipes():
+    (read_a, write_a), (read_b, write_b) = os.pipe(), os.pipe()
+    one = lambda: os.write(write_a, b"a"), lambda: os.read(read_b, 1)
+    return lambda: one, lambda: (lambda: os.write(write_b, b"b"), lambda: os.read(read_a, 1))
+
+
+def through_pair():
+    one, other = socket.socketpair()
+
+    def ends(made):
+        return lambda: (lambda: made.send(b"a"), lambda: made.recv(1))
+
+    return ends(one), ends(other)
+
+
+def through_server(family, address):
+    server = socket.socket(family)
+    server.bind(address)
+    server.listen(1)
+
+    def ends(made):
+        return lambda: made.sendall(b"x" * 3000), lambda: made.recv(3000, socket.MSG_WAITALL)
+
+    def client():
+        made = socket.socket(family)
+        made.connect(server.getsockname())
+        return ends(made)
+
+    return lambda: ends(server.accept()[0]), client
+
+
+def through_counters():
+    here, there = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0)
+    poller = select.epoll()
+    poller.register(here, select.EPOLLIN)
+
+    def wait():
+        poller.poll()
+        os.eventfd_read(here)
+
+    one = lambda: os.eventfd_write(there, 1), wait
+    return lambda: one, lambda: (lambda: os.eventfd_write(here, 1), lambda: os.eventfd_read(there))
+
+
+def through_signals():
+    number = signal.SIGUSR1
+    signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+
+    def ends(other):
+        return lambda: os.kill(other, number), lambda: signal.sigwait({number})
+
+    def parent():
+        with open(f"/proc/self/task/{os.getpid()}/children") as children:
+            return ends(int(children.read()))
+
+    return parent, lambda: ends(os.getppid())
+
+
+def through_signals_of_files():
+    """signalfd(2), waited for by epoll."""
+    mask = (1 << signal.SIGUSR1 - 1).to_bytes(128, sys.byteorder)
+
+    def ends(made):
+        file = ctypes.CDLL(None).signalfd(-1, mask, 0)
+        poller = select.epoll()
+        poller.register(file, select.EPOLLIN)
+
+        def receive():
+            poller.poll()
+            os.read(file, 128)
+
+        return made[0], receive
+
+    first, second = through_signals()
+    return lambda: ends(first()), lambda: ends(second())
+
+
+def main() -> None:
+    how, seconds = sys.argv[1], float(sys.argv[2])
+    ways = {
+        "pipes": through_pipes,
+        "socketpair": through_pair,
+        "tcp": lambda: through_server(socket.AF_INET, ("127.0.0.1", 0)),
+        "unix": lambda: through_server(socket.AF_UNIX, f"\0ampsched-{os.getpid()}"),
+        "eventfd": through_counters,
+        "signals": through_signals,
+        "signalfd": through_signals_of_files,
+    }
+    first, second = ways[how]()
+    if how == "eventfd":
+        thread = threading.Thread(target=lambda: play(*second(), False, seconds))
+        thread.start()
+        play(*first(), True, seconds)
+        thread.join()
+    elif child := os.fork():
+        play(*first(), True, seconds)
+        os.waitpid(child, 0)
+    else:
+        play(*second(), False, seconds)
+        os._exit(0)
+
+
+main()

@@ -162,4 +162,4 @@ def _work(folder: Path, guest: Guest, scheduler: Scheduler, runs: Sequence[Run],
 
 
 def _classes(exact: Exact) -> list[int]:
-    return [class_ for _, _, count, _, class_ in exact.machine.clusters for _ in range(count)]
+    return [exact.machine.clusters[owner][4] for owner in exact.machine.cluster_of_core]

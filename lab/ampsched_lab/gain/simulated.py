@@ -47,7 +47,7 @@ class Simulator:
     def __init__(self, folder: Path, machine: str, exact: Exact, unit_us: float) -> None:
         self.folder, self.unit_us = folder, unit_us
         speeds = [cluster.speed for cluster in exact.clusters()]
-        self.cores = [cluster.cores for cluster in exact.clusters()]
+        self.cores = [len(cluster.cores) for cluster in exact.clusters()]
         self.ranks = [rank for *_, rank in exact.machine.clusters]
         self.ratios = [max(speeds) / speed for speed in speeds]
         self.costs = _costs(machine)

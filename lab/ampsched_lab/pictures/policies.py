@@ -103,7 +103,8 @@ def draw_one(policy: str, timeline: Timeline, found: Mapping[str, Change], path:
 
 
 def _draw_threads(timeline: Timeline, axes: "Axes") -> None:
-    ranks = [rank for _, _, cores, _, rank in timeline.machine.clusters for _ in range(cores)]
+    machine = timeline.machine
+    ranks = [machine.clusters[owner][4] for owner in machine.cluster_of_core]
     for is_big, colour, label in ((True, BIG, "on a big core"), (False, LITTLE, "on a little core")):
         x, y = [], []
         for row in range(len(timeline.threads)):

@@ -18,13 +18,13 @@ from pathlib import Path
 from statistics import fmean
 
 import ampsched
-from ampsched import Catalog
 from ampsched.recording import load, save
 from ampsched.vm.exact import Exact, Work, fastest, record, record_calls, slowest, with_speedup
 from ampsched_lab.campaign.boot import KERNEL
 from ampsched_lab.campaign.store import Store
+from ampsched_lab.gain import machines
 from ampsched_lab.gain.campaign import alone_names
-from ampsched_lab.gain.machines import LINUX, MACHINES, SYSTEMS, X86, Workshop
+from ampsched_lab.gain.machines import LINUX, SYSTEMS, X86, Workshop
 from ampsched_lab.gain.mixes import MIXES, ROOT, Chosen, Real, Synthetic
 from ampsched_lab.shared.page import replace_region
 
@@ -66,7 +66,7 @@ def record_all(workshop: Workshop, binaries: Path, folder: Path) -> None:
     """Records each program that differs once, and its speed-up."""
     folder.mkdir(parents=True, exist_ok=True)
     names = alone_names()
-    exact = Exact(Catalog.shipped().machine(MACHINES[RECORDED_ON]), kernel=LINUX, architecture=X86)
+    exact = machines.exact(RECORDED_ON, X86)
     for mix in MIXES:
         for name, each in mix.programs.items():
             out = folder / f"{names[mix.name, name]}.ampr"
@@ -130,9 +130,9 @@ def predict(folder: Path, machine: str, mix: Chosen, policy: str) -> list[float]
     return [fmean(each) for each in zip(*turnarounds, strict=True)]
 
 
-def machine_text(machine: str) -> str:
-    """The machine: its cores, and what scheduling costs in the virtual machine, measured."""
-    exact = Exact(Catalog.shipped().machine(MACHINES[machine]), kernel=LINUX, architecture=X86)
+def machine_text(machine: str, factor: float = 1.0) -> str:
+    """The machine: its cores, and what scheduling costs in the virtual machine, measured, times a factor."""
+    exact = machines.exact(machine, X86)
     ranks = [rank for *_, rank in exact.machine.clusters]
     costs = _costs()
     lines = [f'name = "{machine}"', 'description = "An exact virtual machine."']
@@ -147,11 +147,17 @@ def machine_text(machine: str) -> str:
             "[clusters.costs]",
             *(
                 line
-                for line in _lines(costs[0 if rank == max(ranks) else 1])
+                for line in _lines(costs[0 if rank == max(ranks) else 1], factor)
                 if not line.startswith("tick_ns")
             ),
         ]
-    lines += ["[costs]", *_lines(costs[0]), "[kernel]", 'sees = "nothing"', 'last_level_cache = "machine"']
+    lines += [
+        "[costs]",
+        *_lines(costs[0], factor),
+        "[kernel]",
+        'sees = "nothing"',
+        'last_level_cache = "machine"',
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -163,8 +169,12 @@ def _costs() -> tuple[Mapping[str, int], Mapping[str, int]]:
     return fast, slow
 
 
-def _lines(costs: Mapping[str, int]) -> list[str]:
-    return [f"{name} = {0 if name in IN_WORK else value}" for name, value in costs.items()]
+def _lines(costs: Mapping[str, int], factor: float) -> list[str]:
+    def value(name: str) -> int:
+        scaled = costs[name] if name == "tick_ns" else round(costs[name] * factor)
+        return 0 if name in IN_WORK else scaled
+
+    return [f"{name} = {value(name)}" for name in costs]
 
 
 def compare(folder: Path, results: Path) -> list[Row]:

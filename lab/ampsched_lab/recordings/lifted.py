@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ampsched import Catalog, InputError
 from ampsched.recording import lift, load
-from ampsched.recording.advice import check, makespan_s
+from ampsched.recording.check import makespan_s, reproduce
 from ampsched.recording.machine import recorded_machine
 from ampsched_lab.recordings.measure import missing, recorded
 from ampsched_lab.recordings.native import SEEDS
@@ -66,7 +66,7 @@ def row(program: Program, once: Path, twice: Path, policy: str) -> Row:
     recordings = [load(path) for path in (once, twice)]
     found = lift(recordings[0])
     replays = [
-        check(each, path, catalog, policy, SEEDS).replayed_s
+        reproduce(each, path, catalog, policy, SEEDS).replayed_s
         for each, path in zip(recordings, (once, twice), strict=True)
     ]
     machine = recorded_machine(json.loads(recordings[0].info), catalog, str(once))

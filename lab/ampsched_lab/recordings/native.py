@@ -14,10 +14,11 @@ from statistics import mean, median
 
 from ampsched import Catalog, InputError
 from ampsched.recording import load
-from ampsched.recording.advice import MISS_MAX, check
+from ampsched.recording.advice import MISS_MAX
+from ampsched.recording.check import check
 from ampsched.recording.summary import coverage
 from ampsched_lab.recordings.measure import RUNS, Timed, measure, missing
-from ampsched_lab.recordings.programs import PROGRAMS, Program, write_inputs
+from ampsched_lab.recordings.programs import PROGRAMS, Program, chosen, write_inputs
 from ampsched_lab.shared.page import replace_region
 from ampsched_lab.truth.host.measure import Host, host
 from ampsched_lab.truth.host.run import policy_of
@@ -39,7 +40,7 @@ class Row:
         replayed_s: Median over the recordings of their replays.
         own_error: Median over the recordings of their replays against the very run that was recorded.
         foreign: The most that others took of a run.
-        refused: Whether `ampsched advise` would refuse the recordings.
+        refused: Whether `ampsched advise` would refuse the recordings, as their replays miss them or break a law.
     """
 
     name: str
@@ -93,7 +94,7 @@ def row(
         replayed_s=median(found.replayed_s for found in checks),
         foreign=max(run.foreign for run in (*plain, *recorded)),
         own_error=own_error,
-        refused=abs(own_error) > MISS_MAX,
+        refused=abs(own_error) > MISS_MAX or any(found.violations for found in checks),
     )
 
 
@@ -109,7 +110,7 @@ def again(known: Row, folder: Path, policy: str) -> Row:
         known,
         replayed_s=median(found.replayed_s for found in checks),
         own_error=own_error,
-        refused=abs(own_error) > MISS_MAX,
+        refused=abs(own_error) > MISS_MAX or any(found.violations for found in checks),
     )
 
 
@@ -158,12 +159,8 @@ def main() -> None:
         "--replay-only", action="store_true", help="run nothing: replay the kept recordings once more"
     )
     arguments = parser.parse_args()
-    wanted = set(filter(None, arguments.programs.split(",")))
-    unknown = wanted - {program.name for program in PROGRAMS}
-    if unknown:
-        parser.error(f"--programs: unknown: {', '.join(sorted(unknown))}")
-    chosen = [program for program in PROGRAMS if not wanted or program.name in wanted]
-    if absent := missing(chosen):
+    taken = chosen(parser, PROGRAMS, arguments.programs)
+    if absent := missing(taken):
         parser.error(f"programs are missing (Debian: apt install {' '.join(absent)})")
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) > 2:
@@ -176,7 +173,7 @@ def main() -> None:
     arguments.results.mkdir(parents=True, exist_ok=True)
     file = arguments.results / FILE
     kept = json.loads(file.read_text("utf-8"))["rows"] if file.exists() else {}
-    for program in chosen:
+    for program in taken:
         if arguments.replay_only:
             kept[program.name] = asdict(again(Row(**kept[program.name]), arguments.recordings, policy))
         else:

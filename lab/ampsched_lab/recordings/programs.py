@@ -3,15 +3,30 @@
 The list and the rule of measure.py were written down before any of them was measured.
 """
 
+import argparse
 import random
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 TEXT_MB = 48
 THREADS = 4
 SOURCES = 24
+REDIS = Path(__file__).parent / "elsewhere/sources/redis.sh"
+
+
+class Named(Protocol):
+    """What commands choose by name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+
+P = TypeVar("P", bound=Named)
 
 
 @dataclass(frozen=True)
@@ -72,19 +87,10 @@ PROGRAMS: Sequence[Program] = (
     _program("sqlite", "sqlite3", "builds an index, sorting with 4 threads", "sh sort-rows.sh"),
     _program("ripgrep", "ripgrep", "counts the words of 48 MB with 4 threads (Rust)", "rg -j{n} --count-matches [a-z]+ files"),
     _program("make", "make gcc", "compiles 24 C files, 4 at a time", "make -s -j{n} -B -C sources", "system"),
-    _program("redis", "redis-server redis-tools", "a server and its benchmark", "sh redis.sh", "system"),
+    _program("redis", "redis-server redis-tools", "a server and its benchmark", "sh redis.sh 60000 0.05", "system"),
     _program("go", "golang-go", "compiles a package of its library, 4 at a time", "sh build-go.sh {n}", "system"),
 )  # fmt: skip
 
-_REDIS = """
-redis-server --port 6399 --save "" --appendonly no --daemonize no --logfile "" >/dev/null &
-server=$!
-until redis-cli -p 6399 ping >/dev/null 2>&1; do sleep 0.05; done
-redis-benchmark -p 6399 -q -n 60000 -c 20 -t set,get >/dev/null
-kill $server
-wait $server
-true
-"""
 _SCENE = """
 #include "colors.inc"
 camera { location <0, 3, -8> look_at <0, 1, 0> }
@@ -102,33 +108,32 @@ sphere { <mod(I, 8) - 4, 0.6 + div(I, 8) * 0.4, div(I, 8)>, 0.45
 def write_inputs(folder: Path) -> None:
     """Writes what the programs work on, made by rule, the same everywhere."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = _text(TEXT_MB << 20)
-    (folder / "text").write_bytes(text)
+    content = text(TEXT_MB << 20)
+    (folder / "text").write_bytes(content)
     (folder / "files").mkdir(exist_ok=True)
-    part = len(text) // SOURCES
-    for number in range(SOURCES):
-        (folder / "files" / f"{number}.txt").write_bytes(text[number * part : (number + 1) * part])
-    _write_sources(folder / "sources")
+    for number, part in enumerate(parts(content, SOURCES)):
+        (folder / "files" / f"{number}.txt").write_bytes(part)
+    write_sources(folder / "sources")
     scripts = {
         "pack-7z.sh": "rm -f packed.7z\nexec 7z a -mmt$1 -mx3 -bd packed.7z text >/dev/null\n",
         "sort-rows.sh": "exec sqlite3 :memory: '.read rows.sql'\n",
         "build-go.sh": "export GOCACHE=$PWD/go-cache GOFLAGS=-mod=mod\nrm -rf $GOCACHE\n"
         "exec go build -p $1 -o /dev/null compress/gzip text/template go/format\n",
-        "redis.sh": _REDIS,
+        "redis.sh": REDIS.read_text("utf-8"),
         "scene.pov": _SCENE,
         "rows.sql": "PRAGMA threads=4;\nPRAGMA temp_store=MEMORY;\nCREATE TABLE t(a INTEGER, b TEXT);\n"
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500000)\n"
         "INSERT INTO t SELECT (i * 7919) % 1000003, hex(i * 31) FROM n;\nCREATE INDEX x ON t(a, b);\n",
     }
-    for name, content in scripts.items():
-        (folder / name).write_text(content)
+    for name, script in scripts.items():
+        (folder / name).write_text(script)
     video = (
         "ffmpeg -v error -y -f lavfi -i testsrc2=size=640x360:rate=25:duration=20 -pix_fmt yuv420p video.y4m"
     )
     subprocess.run(video.split(), cwd=folder, check=True)
 
 
-def _text(size: int) -> bytes:
+def text(size: int) -> bytes:
     """Words of a vocabulary, the rarer the later."""
     draw = random.Random("text of recorded programs")
     letters = "etaoinshrdlucmfwypvbgkqjxz"
@@ -142,10 +147,24 @@ def _text(size: int) -> bytes:
     return "".join(lines).encode()[:size]
 
 
-def _write_sources(folder: Path) -> None:
+def parts(content: bytes, count: int) -> Iterator[bytes]:
+    """Equal parts of a content; what is left over is left out."""
+    length = len(content) // count
+    return (content[number * length : (number + 1) * length] for number in range(count))
+
+
+def chosen(parser: argparse.ArgumentParser, programs: Sequence[P], names: str) -> list[P]:
+    """The programs of these names, such as `pigz,xz`, or all if there are none; ends the command for unknown ones."""
+    wanted = set(filter(None, names.split(",")))
+    if unknown := wanted - {program.name for program in programs}:
+        parser.error(f"--programs: unknown: {', '.join(sorted(unknown))}")
+    return [program for program in programs if not wanted or program.name in wanted]
+
+
+def write_sources(folder: Path, count: int = SOURCES) -> None:
     """C files of many small functions, and the makefile that compiles them."""
     folder.mkdir(exist_ok=True)
-    names = [f"part{number}" for number in range(SOURCES)]
+    names = [f"part{number}" for number in range(count)]
     for number, name in enumerate(names):
         functions = [
             f"int f{number}_{each}(int a, int *b) {{ int s = 0; for (int i = 0; i < a; i++) "

@@ -137,10 +137,7 @@ def measure(exact: Exact, programs: Path, policy: str | None) -> Costs:
         VmError: The machine or the policy does not work.
     """
     tick = tick_ns(exact)
-    first, cpus = 0, []
-    for cluster in exact.clusters():
-        cpus += [first, first + 1]
-        first += cluster.cores
+    cpus = [core for cluster in exact.clusters() for core in cluster.cores[:2]]
     words = [str(programs / "costs"), "--cpus", ",".join(map(str, cpus)), "--tick-ns", str(tick)]
     command, files = under(policy, exact, words) if policy else (words, [])
     done = run(exact, Work(command, files=files), limit_s=LIMIT_S)

@@ -1,0 +1,1 @@
+"""Programs recorded on this computer, predicted for other machines, and run there in exact virtual machines."""

@@ -109,23 +109,35 @@ fn own_action(
     }
 }
 
+/// Spreads of a timer's ends and lengths that differ by less than this share of its period are alike (ours).
+const REGULAR_SHARE: f64 = 0.05;
+
 /// Whether sleeps until a time keep a period, so that who comes late sleeps less: their ends are at least as regular as
 /// their lengths. Else the time was chosen at the call, as Python's `time.sleep` does it, and they only last as long.
+/// If both are about as regular, as work between them always takes as long, a timer (timerfd) keeps a period: that is
+/// what it is for.
 fn keeps_period(events: &[Event]) -> bool {
-    let sleeps = events.iter().filter(|event| event.kind == Kind::Sleep && event.aux == 1);
+    let sleeps = || events.iter().filter(|event| event.kind == Kind::Sleep && event.aux == 1);
     let (ends, lengths): (Vec<u64>, Vec<u64>) =
-        sleeps.map(|event| (event.at_ns, event.wait_ns)).unzip();
-    let gaps = ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        sleeps().map(|event| (event.at_ns, event.wait_ns)).unzip();
+    let gaps: Vec<u64> = ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    let is_timer = sleeps().all(|event| event.object != 0);
+    let as_regular_ns = if is_timer { REGULAR_SHARE * median(&gaps) as f64 } else { 0.0 };
     // Two sleeps tell nothing of that.
-    ends.len() > 2 && spread(gaps) <= spread(lengths.into_iter().skip(1).collect())
+    ends.len() > 2 && spread(&gaps) <= spread(lengths.get(1..).unwrap_or_default()) + as_regular_ns
+}
+
+fn median(lengths: &[u64]) -> u64 {
+    let mut sorted = lengths.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
 /// Mean distance from the median.
-fn spread(mut lengths: Vec<u64>) -> f64 {
-    lengths.sort_unstable();
-    let Some(median) = lengths.get(lengths.len() / 2).copied() else { return 0.0 };
+fn spread(lengths: &[u64]) -> f64 {
+    let median = median(lengths);
     let sum: f64 = lengths.iter().map(|length| length.abs_diff(median) as f64).sum();
-    sum / lengths.len() as f64
+    sum / lengths.len().max(1) as f64
 }
 
 /// What a kernel has told: a blocked thread waits for the wake-up that ended it, or as long as it waited.

@@ -11,7 +11,7 @@ from pathlib import Path
 from conftest import ROOT
 from tools import bless
 
-LIMIT = 60_900
+LIMIT = 61_100
 ONE_PAGE = {
     "README.md": 800,
     "CHANGELOG.md": 2_000,

@@ -9,7 +9,7 @@ use crate::model::{IO_INTERRUPTED, IO_POLL};
 use crate::{Event, Kind, Recording};
 
 /// Shorter waits for input and output are left out.
-const IO_NS_MIN: u64 = 50_000;
+pub(super) const IO_NS_MIN: u64 = 50_000;
 /// A wait for input or output that takes this share of the recording waits for its end.
 const WHOLE_SHARE: f64 = 0.9;
 
@@ -212,7 +212,6 @@ impl Plain<'_> {
                 Kind::SemWait => Act::Sym(Sym::SemWait(self.semaphore(event.object))),
                 Kind::SemPost => Act::Sym(Sym::SemPost(self.semaphore(event.object))),
                 Kind::Sleep if event.wait_ns > 0 => Act::Sym(Sym::Sleep),
-                Kind::Read | Kind::Write if event.wait_ns >= IO_NS_MIN => Act::Sym(Sym::Sleep),
                 Kind::Io if event.wait_ns >= whole_ns => {
                     self.objects
                         .note("Waits that are nearly as long as the recording are left out.");

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::Level;
-use super::acts::{Act, Acts};
+use super::acts::{Act, Acts, IO_NS_MIN};
 use super::node::Sym;
 use super::objects::{Objects, What};
 use super::rounds::{self, Edge};
+use crate::replay::{Place, StreamWaits, stream_waits};
 use crate::{Event, Kind, Recording, Wake};
 
 /// Something that ends waits.
@@ -72,7 +73,24 @@ pub(super) fn tie(recording: &Recording, acts: &mut Acts, objects: &mut Objects,
         acts.acts[edge.waiter as usize][edge.event as usize] = Act::Sym(Sym::SemWait(semaphore));
         acts.behind(edge.waker, edge.at, Sym::SemPost(semaphore));
     }
+    tie_streams(recording, acts, objects);
     initial_counts(recording, acts, objects);
+}
+
+/// Ties reads to who wrote, and writes to who made room; waits that nothing recorded explains are sleeps.
+fn tie_streams(recording: &Recording, acts: &mut Acts, objects: &mut Objects) {
+    let StreamWaits { ties, unknown } = stream_waits(recording);
+    for Place { thread, event } in unknown {
+        let wait_ns = recording.threads[thread as usize].events[event as usize].wait_ns;
+        if wait_ns >= IO_NS_MIN {
+            acts.acts[thread as usize][event as usize] = Act::Sym(Sym::Sleep);
+        }
+    }
+    for (from, to) in ties {
+        let semaphore = objects.pair(from.thread, to.thread);
+        acts.acts[to.thread as usize][to.event as usize] = Act::Sym(Sym::SemWait(semaphore));
+        acts.behind(from.thread, from.event, Sym::SemPost(semaphore));
+    }
 }
 
 fn signal(event: &Event, thread: u32) -> Option<(Key, u32)> {

@@ -16,6 +16,8 @@ const LIKE_COSINE_MIN: f64 = 0.9;
 const WORK_SHARE_MIN: f64 = 0.3;
 /// Threads that meet at barriers so often are no crew.
 const BARRIERS_MIN: usize = 4;
+/// Threads of several processes that take from one stream take so often at least.
+const READS_MIN: usize = 2;
 /// A member that got nothing to do has at most this share of the others' mean work.
 const IDLE_SHARE_MAX: f64 = 0.05;
 
@@ -33,6 +35,8 @@ struct Profile {
     work: f64,
     steps: f64,
     kinds: HashMap<Kind, f64>,
+    /// Streams from which it takes.
+    streams: HashSet<u32>,
     from_ns: u64,
     to_ns: u64,
 }
@@ -70,7 +74,7 @@ fn work(crew: &[&Profile]) -> f64 {
     crew.iter().map(|one| one.work).sum()
 }
 
-/// Threads of one process that are alike and at the same time, by who started them.
+/// Threads that are alike and at the same time, of one process or taking from one stream, by who started them.
 fn crews<'a>(
     recording: &Recording,
     acts: &Acts,
@@ -84,7 +88,8 @@ fn crews<'a>(
             *owner == starter
                 && is_alike(crew[0], one)
                 && crew.iter().all(|member| overlap(member, one))
-                && process(crew[0].thread) == process(one.thread)
+                && (process(crew[0].thread) == process(one.thread)
+                    || !crew[0].streams.is_disjoint(&one.streams))
         };
         match crews.iter_mut().find(fits) {
             Some((_, crew)) => crew.push(one),
@@ -112,13 +117,32 @@ fn profile(thread: u32, recorded: &Thread) -> Option<Profile> {
         work: recorded.work_ns() as f64,
         steps: kinds.values().sum::<f64>(),
         kinds,
+        streams: streams(recorded),
         from_ns: first.at_ns,
         to_ns: last.at_ns,
     })
 }
 
+/// Streams from which a thread takes more than once.
+fn streams(thread: &Thread) -> HashSet<u32> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for event in thread.events.iter().filter(|event| event.kind == Kind::Read && event.aux > 0) {
+        *counts.entry(event.object).or_default() += 1;
+    }
+    counts.into_iter().filter(|(_, count)| *count >= READS_MIN).map(|(stream, _)| stream).collect()
+}
+
+/// Whether several processes take from one stream.
+pub(super) fn are_of_processes(recording: &Recording) -> bool {
+    let mut processes: HashMap<u32, u32> = HashMap::new();
+    recording.threads.iter().any(|thread| {
+        let first = |stream| *processes.entry(stream).or_insert(thread.process);
+        streams(thread).into_iter().map(first).any(|process| process != thread.process)
+    })
+}
+
 /// Whether the number of such events tells what a thread is: how often it waits is chance.
-fn tells_kind(kind: Kind) -> bool {
+pub(super) fn tells_kind(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Lock
@@ -128,6 +152,8 @@ fn tells_kind(kind: Kind) -> bool {
             | Kind::SemWait
             | Kind::WriteLock
             | Kind::SpinLock
+            | Kind::Read
+            | Kind::Write
     )
 }
 

@@ -11,8 +11,10 @@ const JOB_SHARE_MIN: f64 = 0.1;
 const JOBS_MIN: usize = 2;
 /// Jobs whose deviations differ by less, as a share of their mean, are equally alike.
 const UNEVEN_STEP: f64 = 0.25;
-/// Pieces per member if nothing tells where jobs end.
+/// Pieces per member, on average, if nothing tells where jobs end.
 const PIECES: f64 = 50.0;
+/// Work before an event is divided from so many times as much as a piece.
+const DIVIDED_FROM: f64 = 2.0;
 /// Work that tells that a job has begun, or has not ended: this share of it.
 const BEGUN_SHARE: f64 = 0.02;
 
@@ -31,16 +33,64 @@ pub(super) struct Job {
 /// alike, of such the one that they come to most rarely; if there is none, at any event.
 pub(super) fn jobs(recording: &Recording, acts: &Acts, members: &[u32]) -> Vec<Job> {
     let works = Works::new(recording, acts, members);
-    let busy = members.iter().filter(|member| works.total(**member) > 0.0).count();
-    let cuts = shared_marks(recording, members).into_values().map(|marks| works.cut(&marks, 0.0));
-    let fine = cuts.filter(|jobs| jobs.len() >= JOBS_MIN * busy);
-    fine.min_by_key(|jobs| (works.unevenness(jobs), jobs.len())).unwrap_or_else(|| {
+    marked(&works, members).unwrap_or_else(|| {
         let all = members.iter().map(|member| {
             let count = recording.threads[*member as usize].events.len() as u32;
             (*member, (1..count).collect())
         });
-        works.cut(&all.collect(), 1.0 / PIECES)
+        works.cut(&all.collect(), works.piece() / 2.0)
     })
+}
+
+/// Jobs that end at an object that members share.
+fn marked(works: &Works<'_>, members: &[u32]) -> Option<Vec<Job>> {
+    let busy = members.iter().filter(|member| works.total(**member) > 0.0).count();
+    let marks = shared_marks(works.recording, members).into_values();
+    let fine =
+        marks.map(|marks| works.cut(&marks, 0.0)).filter(|jobs| jobs.len() >= JOBS_MIN * busy);
+    fine.min_by_key(|jobs| (works.unevenness(jobs), jobs.len()))
+}
+
+/// The recording in which no event of a member has more work before it than a piece; none if something tells where jobs
+/// end, or if there is no such event.
+pub(super) fn divided(recording: &Recording, acts: &Acts, members: &[u32]) -> Option<Recording> {
+    let works = Works::new(recording, acts, members);
+    let piece = works.piece();
+    let longest = works.by_member.values().flatten().copied().fold(0.0, f64::max);
+    if longest <= DIVIDED_FROM * piece || marked(&works, members).is_some() {
+        return None;
+    }
+    let mut found = recording.clone();
+    for member in members {
+        let thread = &mut found.threads[*member as usize];
+        let mut since_ns = thread.begin_ns();
+        let mut events = Vec::with_capacity(thread.events.len());
+        for (event, work) in thread.events.iter().zip(&works.by_member[member]) {
+            // What is active waiting is no work that others could have taken.
+            let pieces =
+                if *work == event.work_ns as f64 { (work / piece).round() as u64 } else { 1 };
+            divide(*event, since_ns, pieces.max(1), &mut events);
+            since_ns = event.at_ns;
+        }
+        thread.events = events;
+    }
+    Some(found)
+}
+
+/// Adds an event, and before it others that mean nothing, so that there is the same work before each.
+fn divide(event: Event, since_ns: u64, pieces: u64, events: &mut Vec<Event>) {
+    let came_ns = event.at_ns.saturating_sub(event.wait_ns).max(since_ns);
+    let (work_ns, cpu_ns) = (event.work_ns / pieces, event.cpu_ns / pieces);
+    for piece in 1..pieces {
+        let at_ns = since_ns + (came_ns - since_ns) * piece / pieces;
+        events.push(Event { cpu_ns, ..Event::new(Kind::Yield, at_ns, work_ns) });
+    }
+    let rest = pieces - 1;
+    events.push(Event {
+        work_ns: event.work_ns - rest * work_ns,
+        cpu_ns: event.cpu_ns - rest * cpu_ns,
+        ..event
+    });
 }
 
 /// Events by member.
@@ -72,6 +122,7 @@ fn is_mark(event: &Event) -> bool {
             | Kind::Broadcast
             | Kind::SemPost
             | Kind::SemWait
+            | Kind::Read
     )
 }
 
@@ -107,12 +158,17 @@ impl<'a> Works<'a> {
         self.by_member[&member].iter().sum()
     }
 
-    /// Cuts behind these events, but for pieces of less than that share of the member's work.
-    fn cut(&self, marks: &Marks, share: f64) -> Vec<Job> {
+    /// The work of a piece if nothing tells where jobs end.
+    fn piece(&self) -> f64 {
+        let all: f64 = self.by_member.values().flatten().sum();
+        all / (PIECES * self.by_member.len() as f64)
+    }
+
+    /// Cuts behind these events, but for pieces of less work.
+    fn cut(&self, marks: &Marks, least: f64) -> Vec<Job> {
         let mut pieces: Vec<(u32, u32, u32, f64)> = Vec::new();
         for (member, works) in &self.by_member {
             let end = works.len() as u32 - 1;
-            let least = share * self.total(*member);
             let inner = marks.get(member).into_iter().flatten().filter(|mark| **mark < end);
             let (mut first, mut sum, mut next) = (1, 0.0, 1);
             for mark in inner.copied().chain([end]) {

@@ -4,7 +4,8 @@
 //! 1. `visits`, `acts`: what each event means by itself; visits of mutexes.
 //! 2. `monitors`, `queues`, `pools`, `causes`: what mutexes and conditions are used for; what is not recognised becomes
 //!    a semaphore for each pair of threads that waits and wakes.
-//!    `crews`, `jobs`, `shares`: threads that share work take jobs, if most of the rest would be such semaphores.
+//!    `crews`, `jobs`, `owners`, `shares`: threads that share work take jobs, if most of the rest would be such
+//!    semaphores.
 //! 3. `items`: a thread as steps with work between them; `groups`, `teams`: threads that do the same, and how many of
 //!    them are there at a time.
 //! 4. `fold`: loops; `emit`, `text`, `amounts`: the text.
@@ -32,6 +33,7 @@ mod mutexes;
 mod node;
 mod objects;
 mod own;
+mod owners;
 mod phases;
 mod pools;
 mod queues;
@@ -50,8 +52,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::replay::{Woken, with_plain_watchdogs};
 use crate::{Kind, Recording, Thread};
 use node::Sym;
+use shares::Shares;
 
 pub use fidelity::{SMALL_NS, WORK_ERROR_MAX};
 pub use report::{Group, ObjectRow, Part, Report};
@@ -149,7 +153,7 @@ const PASSES_MAX: usize = 16;
 /// Makes a program of a recording. The text can always be parsed, and each thread does what was recorded: if it could
 /// not, or did not, at one level, it is made at the next.
 pub fn lift(recording: &Recording, options: &Options) -> Lifted {
-    match crate::replay::with_plain_watchdogs(recording) {
+    match with_plain_watchdogs(recording, Woken::Waits) {
         Some((plain, watching)) => lift_plain(&Source { recording: &plain, watching }, options),
         None => lift_plain(&Source { recording, watching: BTreeSet::new() }, options),
     }
@@ -164,10 +168,11 @@ pub fn lift_shared(recording: &Recording, options: &Options) -> Option<Lifted> {
         *threads.entry(thread.process).or_default() += 1;
     }
     // Who hands out, and two who take.
-    if threads.values().max().is_none_or(|most| *most < 3) {
+    let has_threads = threads.values().any(|threads| *threads > 2);
+    if !has_threads && !crews::are_of_processes(recording) {
         return None;
     }
-    let plain = crate::replay::with_plain_watchdogs(recording);
+    let plain = with_plain_watchdogs(recording, Woken::GoesOn);
     let source = match &plain {
         Some((plain, watching)) => Source { recording: plain, watching: watching.clone() },
         None => Source { recording, watching: BTreeSet::new() },
@@ -307,8 +312,15 @@ fn made(source: &Source<'_>, options: &Options, level: Level, kept: &Kept) -> Op
         let visits = visits::Visits::new(recording, &acts);
         monitors::recognise(recording, &visits, &mut acts, &mut objects, level);
         causes::tie(recording, &mut acts, &mut objects, level);
-        if level == Level::Jobs && !shares::recognise(recording, &mut acts, &mut objects) {
-            return None;
+        if level == Level::Jobs {
+            match shares::recognise(recording, &mut acts, &mut objects) {
+                Shares::Made => {}
+                Shares::None => return None,
+                Shares::In(divided) => {
+                    let source = Source { recording: &divided, watching: source.watching.clone() };
+                    return made(&source, options, level, kept);
+                }
+            }
         }
         pools::recognise(recording, &visits, &mut acts, &mut objects, level);
         minor::drop_if_it_unites(recording, &mut acts, &mut objects);

@@ -7,6 +7,7 @@ use super::crews::{self, Crew};
 use super::jobs::{self, Counts, Job};
 use super::node::Sym;
 use super::objects::{Objects, What};
+use super::owners;
 use crate::{Kind, Recording};
 
 /// The capacity of the queue: whoever feeds it waits for jobs done instead.
@@ -16,17 +17,33 @@ const AT_A_TIME_MIN: f64 = 1.2;
 /// If members wait for each other for more than this share of their time, that is told.
 const INNER_SHARE_MAX: f64 = 0.05;
 
-/// Recognises a crew; tells whether there is one.
-pub(super) fn recognise(recording: &Recording, acts: &mut Acts, objects: &mut Objects) -> bool {
+/// What was recognised.
+pub(super) enum Shares {
+    None,
+    Made,
+    /// There are some in this recording, in which more takes jobs, or at more places.
+    In(Box<Recording>),
+}
+
+/// Recognises a crew.
+pub(super) fn recognise(recording: &Recording, acts: &mut Acts, objects: &mut Objects) -> Shares {
     acts.sort();
-    let Some(crew) = crews::find(recording, acts) else { return false };
+    let Some(crew) = crews::find(recording, acts) else { return Shares::None };
+    if let Some(divided) = owners::divided(recording, &crew) {
+        return Shares::In(Box::new(divided));
+    }
     let jobs = jobs::jobs(recording, acts, &crew.members);
     if jobs.len() < crew.members.len() || jobs::at_a_time(&jobs) < AT_A_TIME_MIN {
-        return false;
+        return Shares::None;
     }
     let mut maker = Maker { recording, acts, objects, counts: Counts::of(&jobs), crew, jobs };
+    if maker.inner_share() > 0.0 {
+        if let Some(divided) = jobs::divided(recording, maker.acts, &maker.crew.members) {
+            return Shares::In(Box::new(divided));
+        }
+    }
     maker.make();
-    true
+    Shares::Made
 }
 
 struct Maker<'a> {

@@ -153,6 +153,43 @@ fn h35_5_only_work_that_several_threads_take_is_shared() {
 }
 
 #[test]
+fn h35_5_processes_that_take_from_one_pipe_are_a_pool() {
+    let recording = crews::taken_from_a_pipe(3, 40);
+    let options = Options::default();
+    let lifted = super::lift_shared(&recording, &options).expect("they take jobs");
+    assert_eq!(kinds(&lifted, "queue"), ["40 jobs of 3 threads"], "{}", lifted.toml);
+    assert!(!lifted.toml.contains("sleep_us"), "{}", lifted.toml);
+    assert_work(&lifted);
+    // One process has nobody to share with.
+    assert!(super::lift_shared(&crews::taken_from_a_pipe(1, 40), &options).is_none());
+}
+
+#[test]
+fn h35_5_who_reads_waits_for_who_writes() {
+    let lifted = lifted(&crews::taken_from_a_pipe(1, 40));
+    assert!(!lifted.toml.contains("sleep_us"), "{}", lifted.toml);
+    has(&lifted, "{ sem_wait = ");
+    assert_work(&lifted);
+}
+
+#[test]
+fn h35_5_work_that_threads_steal_is_divided() {
+    let lifted =
+        super::lift_shared(&crews::steals(), &Options::default()).expect("they share work");
+    assert_eq!(lifted.report.jobs, [40, 60], "{}", lifted.toml);
+    assert_work(&lifted);
+}
+
+#[test]
+fn h35_5_the_thread_that_starts_others_may_take_as_they_do() {
+    let lifted = super::lift_shared(&crews::starts_and_takes(), &Options::default());
+    let lifted = lifted.expect("they share work");
+    // The last one does what the first one did from then on.
+    assert_eq!(lifted.report.jobs, [60, 50, 40], "{}", lifted.toml);
+    assert_work(&lifted);
+}
+
+#[test]
 fn threads_that_take_jobs_may_meet_before() {
     let lifted = lifted(&crews::handed_out(3, 40, true));
     assert_eq!(kinds(&lifted, "queue"), ["40 jobs of 3 threads"], "{}", lifted.toml);

@@ -127,24 +127,39 @@ impl Plan {
         self.barriers.len() as u32 - 1
     }
 
-    /// Ties become actions. A tie that another one of the same two threads implies is left out, so that the
-    /// n-th wait of a pair is for its n-th post.
-    fn settle_ties(&mut self) {
+    /// Ties become actions.
+    fn settle_ties(&mut self, recording: &Recording) {
+        for (from, to) in self.take_ties(recording) {
+            self.act(from, Action::Post { thread: to.thread });
+            self.act(to, Action::WaitFor { thread: from.thread });
+        }
+    }
+
+    /// Takes the ties out. One that another one of the same two threads implies is left out, so that the n-th wait of a
+    /// pair is for its n-th post.
+    pub(super) fn take_ties(&mut self, recording: &Recording) -> Vec<(Place, Place)> {
+        let at_ns = |place: &Place| {
+            recording.threads[place.thread as usize].events[place.event as usize].at_ns
+        };
         let mut pairs: BTreeMap<(u32, u32), Vec<(Place, Place)>> = BTreeMap::new();
         for (from, to) in std::mem::take(&mut self.ties) {
-            pairs.entry((from.thread, to.thread)).or_default().push((to, from));
+            // Clocks of cores may differ a little; what seems to wait for something later waits for nothing.
+            if at_ns(&from) <= at_ns(&to) {
+                pairs.entry((from.thread, to.thread)).or_default().push((to, from));
+            }
         }
-        for ((poster, waiter), mut ties) in pairs {
+        let mut found = Vec::new();
+        for mut ties in pairs.into_values() {
             ties.sort_unstable();
             let mut latest = None;
             for (to, from) in ties {
                 if latest.is_none_or(|latest| from > latest) {
                     latest = Some(from);
-                    self.act(from, Action::Post { thread: waiter });
-                    self.act(to, Action::WaitFor { thread: poster });
+                    found.push((from, to));
                 }
             }
         }
+        found
     }
 }
 
@@ -156,11 +171,7 @@ pub(super) fn assemble(
     mut notes: Vec<String>,
 ) -> Replay {
     locks::keep_order(&mut plan, &mut notes);
-    let at_ns =
-        |place: &Place| recording.threads[place.thread as usize].events[place.event as usize].at_ns;
-    // Clocks of cores may differ a little; what seems to wait for something later waits for nothing.
-    plan.ties.retain(|(from, to)| at_ns(from) <= at_ns(to));
-    plan.settle_ties();
+    plan.settle_ties(recording);
     let mut actions = std::mem::take(&mut plan.actions);
     actions.sort_unstable();
     let mut code = Code::new(&plan, Shares::default());

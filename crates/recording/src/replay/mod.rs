@@ -118,17 +118,23 @@ fn plan(recording: &Recording, sharing: Sharing, notes: &mut Vec<String>) -> bui
     plan
 }
 
-/// The recording with threads that only watch, and share nothing with others, as nothing but work and sleep; and which
-/// these are. None if there are none.
-pub(crate) fn with_plain_watchdogs(recording: &Recording) -> Option<(Recording, BTreeSet<u32>)> {
-    watchdogs::plain(recording, &plan(recording, Sharing::None, &mut Vec::new()))
+/// The recording with threads that only watch as nothing but work and sleep; and which these are. None if there are
+/// none.
+pub(crate) fn with_plain_watchdogs(
+    recording: &Recording,
+    woken: Woken,
+) -> Option<(Recording, BTreeSet<u32>)> {
+    watchdogs::plain(recording, &plan(recording, Sharing::None, &mut Vec::new()), woken)
 }
+
+pub(crate) use streams::{StreamWaits, stream_waits};
+pub(crate) use watchdogs::Woken;
 
 /// A place in the recording: an event of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Place {
-    thread: u32,
-    event: u32,
+pub(crate) struct Place {
+    pub thread: u32,
+    pub event: u32,
 }
 
 /// A place and its time.

@@ -29,6 +29,22 @@ struct Stream {
     writes: Vec<Transfer>,
 }
 
+/// Waits of reads and writes.
+pub(crate) struct StreamWaits {
+    /// From who wrote, or made room, to who waited for that.
+    pub ties: Vec<(Place, Place)>,
+    /// Those that nothing recorded explains.
+    pub unknown: Vec<Place>,
+}
+
+/// What reads and writes have waited for.
+pub(crate) fn stream_waits(recording: &Recording) -> StreamWaits {
+    let mut plan = Plan::default();
+    tie_streams(recording, &mut plan);
+    let unknown = plan.actions.iter().map(|(place, _)| *place).collect();
+    StreamWaits { ties: plan.take_ties(recording), unknown }
+}
+
 /// Ties all reads and writes.
 pub(super) fn tie_streams(recording: &Recording, plan: &mut Plan) {
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();

@@ -58,6 +58,15 @@ pub(super) fn settle(recording: &Recording, plan: &mut Plan, notes: &mut Vec<Str
     plan.watching = found.into_keys().collect();
 }
 
+/// What becomes of those whom a thread wakes that only watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// They wait for it: it does not only watch.
+    Waits,
+    /// They go on without it, as in a replay.
+    GoesOn,
+}
+
 /// What the events of a thread tell that may watch.
 struct Life {
     /// Behind this event its rounds begin, and with the last one they end.
@@ -304,12 +313,16 @@ pub(super) fn processes(recording: &Recording, plan: &Plan) -> Vec<u32> {
 }
 
 /// See [`super::with_plain_watchdogs`].
-pub(super) fn plain(recording: &Recording, plan: &Plan) -> Option<(Recording, BTreeSet<u32>)> {
+pub(super) fn plain(
+    recording: &Recording,
+    plan: &Plan,
+    woken: Woken,
+) -> Option<(Recording, BTreeSet<u32>)> {
     let mut found = find(recording, plan);
     let kind =
         |place: &Place| recording.threads[place.thread as usize].events[place.event as usize].kind;
     for (from, to) in &plan.ties {
-        if kind(to) != Kind::Join {
+        if woken == Woken::Waits && kind(to) != Kind::Join {
             found.remove(&from.thread);
         }
     }
@@ -318,7 +331,15 @@ pub(super) fn plain(recording: &Recording, plan: &Plan) -> Option<(Recording, BT
     }
     let mut plain = recording.clone();
     for event in plain.threads.iter_mut().flat_map(|thread| &mut thread.events) {
-        if event.kind == Kind::Join && found.contains_key(&event.object) {
+        let ended_by = match event.kind {
+            Kind::Join => Some(event.object),
+            Kind::Block => match Wake::from_aux(event.aux) {
+                Wake::Thread(waker) => Some(waker),
+                _ => None,
+            },
+            _ => None,
+        };
+        if ended_by.is_some_and(|thread| found.contains_key(&thread)) {
             (event.kind, event.wait_ns) = (Kind::Yield, 0);
         }
     }

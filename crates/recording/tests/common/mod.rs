@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use ampsched_model::{App, Catalog, FileKind, Machine, Profile, Workload};
+use ampsched_model::{App, Catalog, FileKind, Machine, Profile, Program, Workload};
 use ampsched_policy::build_policy;
 use ampsched_recording::{Event, Info, Kind, Options, Recording, Replay, Sharing, Thread, replay};
 use ampsched_sim::{Options as SimOptions, Outcome, SimError, simulate};
@@ -38,7 +38,11 @@ pub fn replayed(recording: &Recording) -> Replay {
 }
 
 pub fn run_on(machine: &Machine, replay: &Replay, policy: &str) -> Result<Outcome, SimError> {
-    let program = Arc::new(replay.program.clone());
+    run_program(machine, replay.program.clone(), policy)
+}
+
+pub fn run_program(machine: &Machine, program: Program, policy: &str) -> Result<Outcome, SimError> {
+    let program = Arc::new(program);
     let app = App { name: "p".to_owned(), program, start_ns: 0, nice: 0 };
     let workload = Workload { name: "w".to_owned(), description: String::new(), apps: vec![app] };
     let options = SimOptions { repetitions: NonZeroU32::new(1), ..SimOptions::default() };

@@ -38,6 +38,78 @@ pub fn handed_out(workers: usize, jobs: usize, meets: bool) -> Recording {
     script.end()
 }
 
+const REQUESTS: u32 = 900;
+const ANSWERS: u32 = 901;
+
+/// The first thread writes jobs of 2 to 3 ms into a pipe, from which processes take them, and reads what they answer
+/// from another one. Each message has a head, which is read by itself.
+pub fn taken_from_a_pipe(workers: usize, jobs: usize) -> Recording {
+    let mut script = Script::new(workers + 1);
+    let bytes = |script: &mut Script, thread, kind, (object, count), at_ns| {
+        match kind {
+            Kind::Read => script.wait(thread, kind, object, at_ns),
+            _ => script.add(thread, kind, object, 0),
+        }
+        script.last(thread).aux = count;
+    };
+    for _ in 0..jobs {
+        script.add(0, Kind::Yield, 0, 10_000);
+        bytes(&mut script, 0, Kind::Write, (REQUESTS, 20), 0);
+    }
+    let given_ns = script.clock(0);
+    let mut answers = Vec::new();
+    for job in 0..jobs {
+        let worker = (1..=workers).min_by_key(|one| script.clock(*one)).unwrap_or(1);
+        bytes(&mut script, worker, Kind::Read, (REQUESTS, 4), given_ns + 10);
+        bytes(&mut script, worker, Kind::Read, (REQUESTS, 16), 0);
+        script.add(worker, Kind::Yield, 0, 2_000_000 + 250_000 * (job as u64 % 5));
+        bytes(&mut script, worker, Kind::Write, (ANSWERS, 20), 0);
+        answers.push(script.clock(worker));
+    }
+    answers.sort_unstable();
+    for answered_ns in answers {
+        bytes(&mut script, 0, Kind::Read, (ANSWERS, 20), answered_ns + 10);
+    }
+    let mut recording = script.end();
+    for (process, thread) in (0..).zip(&mut recording.threads) {
+        thread.process = process;
+    }
+    recording
+}
+
+/// Two threads with long stretches of work, each of which ends a wait of the other.
+pub fn steals() -> Recording {
+    let mut script = Script::new(3);
+    for (waker, waker_ns, woken, woken_ns) in
+        [(1, 30_000_000, 2, 20_000_000), (2, 20_000_000, 1, 10_000_000)]
+    {
+        script.add(waker, Kind::FutexWake, 40 + woken as u32, waker_ns);
+        script.last(waker).aux = 1;
+        script.add(woken, Kind::Yield, 0, woken_ns);
+        let wake_ns = script.clock(waker);
+        script.wait(woken, Kind::FutexWait, 40 + woken as u32, wake_ns + 10);
+    }
+    script.add(2, Kind::Yield, 0, 20_000_000);
+    script.end()
+}
+
+/// As Go's threads: the first one starts two others and then works as they do; they wake each other, as a kernel tells.
+pub fn starts_and_takes() -> Recording {
+    let mut script = Script::new(3);
+    for (waker, waker_ns, woken, woken_ns) in
+        [(0, 30_000_000, 1, 20_000_000), (1, 20_000_000, 0, 10_000_000)]
+    {
+        script.add(waker, Kind::Wake, woken as u32, waker_ns);
+        script.add(woken, Kind::Yield, 0, woken_ns);
+        let wake_ns = script.clock(waker);
+        script.wait(woken, Kind::Block, 0, wake_ns + 10);
+        script.last(woken).aux = Wake::Thread(waker as u32).to_aux();
+    }
+    script.add(1, Kind::Yield, 0, 20_000_000);
+    script.add(2, Kind::Yield, 0, 50_000_000);
+    script.end()
+}
+
 /// A thread that takes items starts another one while it works on one.
 pub fn starts_while_it_takes() -> Recording {
     pipeline_with(2, 40, |script, taker, item| {

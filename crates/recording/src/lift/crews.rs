@@ -10,6 +10,9 @@ use crate::{Kind, Recording, Thread};
 const WORK_FACTOR: f64 = 4.0;
 /// And by less than this factor in their work per step: who has to wake others may be chance.
 const STEP_FACTOR: f64 = 8.0;
+/// But not if one thread has started both, and their work differs by less than this factor: the first one of a pool may
+/// come to many locks of a runtime that is still busy with other things.
+const SAME_WORK_FACTOR: f64 = 1.5;
 /// Least cosine between the numbers of events of each kind of two threads of a crew.
 const LIKE_COSINE_MIN: f64 = 0.9;
 /// Least share of the program's work that a crew does.
@@ -86,7 +89,7 @@ fn crews<'a>(
         let Some(starter) = starter(acts, profiles, one) else { continue };
         let fits = |(owner, crew): &&mut (u32, Vec<&Profile>)| {
             *owner == starter
-                && is_alike(crew[0], one)
+                && (is_alike(crew[0], one) || are_siblings(acts, crew[0], one))
                 && crew.iter().all(|member| overlap(member, one))
                 && (process(crew[0].thread) == process(one.thread)
                     || !crew[0].streams.is_disjoint(&one.streams))
@@ -157,8 +160,20 @@ pub(super) fn tells_kind(kind: Kind) -> bool {
     )
 }
 
+fn is_near(one: f64, two: f64, factor: f64) -> bool {
+    one <= factor * two && two <= factor * one
+}
+
+/// Whether two threads that one has started do as much, in calls of the same kinds.
+fn are_siblings(acts: &Acts, one: &Profile, two: &Profile) -> bool {
+    let parent = |profile: &Profile| acts.parent[profile.thread as usize];
+    one.work > 0.0
+        && parent(one) == parent(two)
+        && is_near(one.work, two.work, SAME_WORK_FACTOR)
+        && cosine(&one.kinds, &two.kinds) >= LIKE_COSINE_MIN
+}
+
 fn is_alike(one: &Profile, two: &Profile) -> bool {
-    let is_near = |one: f64, two: f64, factor: f64| one <= factor * two && two <= factor * one;
     let each = |profile: &Profile| profile.work / (profile.steps + 1.0);
     one.work > 0.0
         && is_near(one.work, two.work, WORK_FACTOR)

@@ -190,6 +190,17 @@ fn h35_5_the_thread_that_starts_others_may_take_as_they_do() {
 }
 
 #[test]
+fn h35_5_one_of_a_pool_may_come_to_many_locks() {
+    let mut recording = crews::handed_out(3, 40, false);
+    let first = &mut recording.threads[1].events;
+    let at_ns = first[0].at_ns;
+    let lock = |kind| Event { object: 900, ..Event::new(kind, at_ns, 0) };
+    first.splice(1..1, [lock(Kind::Lock), lock(Kind::Unlock)].repeat(500));
+    let lifted = super::lift_shared(&recording, &Options::default()).expect("they take jobs");
+    assert_eq!(kinds(&lifted, "queue"), ["40 jobs of 3 threads"], "{}", lifted.toml);
+}
+
+#[test]
 fn threads_that_take_jobs_may_meet_before() {
     let lifted = lifted(&crews::handed_out(3, 40, true));
     assert_eq!(kinds(&lifted, "queue"), ["40 jobs of 3 threads"], "{}", lifted.toml);

@@ -267,8 +267,8 @@ program of one thread takes 1 or 2.7 times as long by that; so it runs, and is p
 numbered first, and with the slow ones. Under `acfs`, which knows the cores, chance has less to say, and errors are
 those of the recordings.
 
-That replays hand out work anew was built with `pigz`, `xargs`, `rayon`, `python-threads` and OpenMP's programs in view;
-the others judge it.
+That replays hand out work anew was built with `pigz`, `xargs`, `rayon`, `python-threads`, `python-multiprocessing`,
+`go`, `jvm` and OpenMP's programs in view; the others judge it.
 """
 
 

@@ -82,7 +82,7 @@ fn divide(event: Event, since_ns: u64, pieces: u64, events: &mut Vec<Event>) {
     let came_ns = event.at_ns.saturating_sub(event.wait_ns).max(since_ns);
     let (work_ns, cpu_ns) = (event.work_ns / pieces, event.cpu_ns / pieces);
     for piece in 1..pieces {
-        let at_ns = since_ns + (came_ns - since_ns) * piece / pieces;
+        let at_ns = since_ns + (came_ns - since_ns) / pieces * piece;
         events.push(Event { cpu_ns, ..Event::new(Kind::Yield, at_ns, work_ns) });
     }
     let rest = pieces - 1;

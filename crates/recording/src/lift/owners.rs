@@ -9,8 +9,8 @@ const WORK_SHARE_MIN: f64 = 0.5;
 /// Who wakes others more than so many times as often as they do hands jobs out.
 const WAKES_FACTOR: usize = 2;
 
-/// The recording in which the owner of a crew only starts it, and one more thread does what it did from then on; none
-/// if it takes no jobs, or if it tells more of what it does than who woke whom.
+/// The recording in which the owner of a crew only starts it, and one more thread does what it did from then on. None
+/// if it takes no jobs, or if calls were recorded by which jobs may be handed out.
 pub(super) fn divided(recording: &Recording, crew: &Crew) -> Option<Recording> {
     let owner = &recording.threads[crew.owner as usize];
     let is_start =
@@ -30,7 +30,7 @@ pub(super) fn divided(recording: &Recording, crew: &Crew) -> Option<Recording> {
     let (from_ns, end_ns) = (owner.events[at].at_ns, last.at_ns);
     let new = |kind, object, at_ns| Event { object, ..Event::new(kind, at_ns, 0) };
     let mut starts = owner.events[..=at].to_vec();
-    let wait_ns = end_ns - from_ns;
+    let wait_ns = end_ns.saturating_sub(from_ns);
     starts.push(new(Kind::Create, taker, from_ns));
     starts.push(Event { wait_ns, is_blocked: true, ..new(Kind::Join, taker, end_ns) });
     starts.push(new(Kind::Exit, 0, end_ns));

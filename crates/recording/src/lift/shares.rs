@@ -21,7 +21,7 @@ const INNER_SHARE_MAX: f64 = 0.05;
 pub(super) enum Shares {
     None,
     Made,
-    /// There are some in this recording, in which more takes jobs, or at more places.
+    /// To be recognised in this recording instead, in which more threads take jobs, or jobs end at more places.
     In(Box<Recording>),
 }
 

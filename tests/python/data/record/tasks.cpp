@@ -8,10 +8,11 @@
 #include <thread>
 #include <vector>
 
+// Some ms: what a busy host takes away from a virtual machine counts as CPU time and must stay a small part.
 static unsigned long work()
 {
     volatile unsigned long sum = 0;
-    for (int i = 0; i < 2000000; i++) {
+    for (int i = 0; i < 20000000; i++) {
         sum = sum + i;
     }
     return sum;

@@ -19,9 +19,7 @@ mod streams;
 mod ties;
 mod watchdogs;
 
-use std::collections::BTreeSet;
-
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use ampsched_model::{Profile, Program};
 
@@ -30,6 +28,8 @@ use crate::Recording;
 pub use laws::{Bond, Cause, Laws, laws};
 pub use made::{Replayed, TYPICAL_PROFILE};
 pub use path::{Part, Path};
+pub(crate) use streams::{StreamWaits, stream_waits};
+pub(crate) use watchdogs::Woken;
 
 /// How a recording is replayed.
 #[derive(Clone, Debug)]
@@ -126,9 +126,6 @@ pub(crate) fn with_plain_watchdogs(
 ) -> Option<(Recording, BTreeSet<u32>)> {
     watchdogs::plain(recording, &plan(recording, Sharing::None, &mut Vec::new()), woken)
 }
-
-pub(crate) use streams::{StreamWaits, stream_waits};
-pub(crate) use watchdogs::Woken;
 
 /// A place in the recording: an event of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

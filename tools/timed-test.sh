@@ -1,7 +1,9 @@
 #!/bin/sh
 # Runs a program for cargo and adds the CPU time that a program of tests takes to $TEST_TIMES (see `make rust-test`).
-"$@"
+# One that hangs is ended after 15 minutes; libtest has named the test by then.
+timeout --foreground --kill-after=10 900 "$@"
 code=$?
+[ $code != 124 ] || echo "$1 was ended after 15 minutes" >&2
 case $1 in
 */deps/*)
     # In a pipe it would be of another shell.

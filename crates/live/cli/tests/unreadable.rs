@@ -39,10 +39,22 @@ fn named(late: bool) -> Tree {
         tree.tell(&format!("nice -n 19 sh -c '{quoted}' &"));
     }
     until("they are there", || tree.pids().len() == NAMES.len() + 1);
-    if !late {
+    if late {
+        // A signal that came before would end them.
+        until("they heed the signal", || tree.pids().into_iter().skip(1).all(catches_usr1));
+    } else {
         until("they have names", || bytes_of_names(&tree).iter().all(|name| !name.is_ascii()));
     }
     tree
+}
+
+/// Whether a process has a handler for SIGUSR1 (`SigCgt` of proc_pid_status(5)).
+fn catches_usr1(pid: i32) -> bool {
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap();
+    let status = String::from_utf8_lossy(&status);
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+    mask & 1 << (Signal::USR1.as_raw() - 1) != 0
 }
 
 fn bytes_of_names(tree: &Tree) -> Vec<Vec<u8>> {

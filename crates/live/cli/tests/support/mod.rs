@@ -177,9 +177,17 @@ pub fn files(folder: &Path, start: &str) -> Vec<String> {
 }
 
 impl Drop for Session {
+    /// Ends it, also if a test that failed has left it stopped.
     fn drop(&mut self) {
         kill(self.pid(), Signal::TERM);
-        let _ = self.child.wait();
+        kill(self.pid(), Signal::CONT);
+        let started = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if started.elapsed() > Duration::from_secs(60) {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 #endif
 #define FILES 4096 /* descriptors that are known; others are taken for OTHER_FILE */
 static uint32_t files[FILES];
+static uint8_t has_period[FILES]; /* timers that go on by themselves */
 
 static uint32_t id_of(uint64_t value, enum file kind)
 {
@@ -89,7 +90,7 @@ void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t re
         return;
     }
     if (aux == POLLS && result == 0) {
-        note(self, SLEEP, WAITED, object, 0);
+        note(self, SLEEP, WAITED, object, SLEEP_FOR);
     } else {
         note(self, IO, WAITED, object, ended(result, aux));
     }
@@ -123,7 +124,7 @@ void has_read(struct thread *self, int file, uint64_t begin, ssize_t bytes)
     } else if (kind_of(id) == COUNTER && bytes > 0) {
         note(self, TAKE, WAITED, id, 0);
     } else if (kind_of(id) == TIMER && bytes > 0) {
-        note(self, SLEEP, WAITED, id, 1);
+        note(self, SLEEP, WAITED, id, has_period[file] ? SLEEP_PERIOD : SLEEP_UNTIL);
     } else if (kind_of(id) == SIGNALS && bytes > 0) {
         note(self, IO, WAITED, id, INTERRUPTED);
     } else if (is_slow) {
@@ -189,6 +190,7 @@ static int copied(int from, int to)
     int is_there = from >= 0 && from < FILES && to >= 0 && to < FILES;
     if (is_there && from != to && is_numbered(files[from]) && is_own_memory()) {
         files[to] = files[from];
+        has_period[to] = has_period[from];
     }
     return to;
 }
@@ -232,6 +234,16 @@ EXPORT int timerfd_create(clockid_t clock, int flags)
 {
     resolve_once();
     return numbered(real.timerfd_create(clock, flags), TIMER);
+}
+
+EXPORT int timerfd_settime(int file, int flags, const struct itimerspec *timer, struct itimerspec *before)
+{
+    resolve_once();
+    int error = real.timerfd_settime(file, flags, timer, before);
+    if (!error && file >= 0 && file < FILES && is_own_memory()) {
+        has_period[file] = timer->it_interval.tv_sec || timer->it_interval.tv_nsec;
+    }
+    return error;
 }
 
 EXPORT int signalfd(int file, const sigset_t *set, int flags)

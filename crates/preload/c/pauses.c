@@ -19,22 +19,22 @@
 
 EXPORT int nanosleep(const struct timespec *wanted, struct timespec *rest)
 {
-    PAUSE(int, SLEEP, 0, real.nanosleep(wanted, rest));
+    PAUSE(int, SLEEP, SLEEP_FOR, real.nanosleep(wanted, rest));
 }
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *rest)
 {
-    PAUSE(int, SLEEP, !!(flags & TIMER_ABSTIME), real.clock_nanosleep(clock, flags, wanted, rest));
+    PAUSE(int, SLEEP, flags &TIMER_ABSTIME ? SLEEP_UNTIL : SLEEP_FOR, real.clock_nanosleep(clock, flags, wanted, rest));
 }
 
 EXPORT int usleep(useconds_t us)
 {
-    PAUSE(int, SLEEP, 0, real.usleep(us));
+    PAUSE(int, SLEEP, SLEEP_FOR, real.usleep(us));
 }
 
 EXPORT unsigned sleep(unsigned seconds)
 {
-    PAUSE(unsigned, SLEEP, 0, real.sleep(seconds));
+    PAUSE(unsigned, SLEEP, SLEEP_FOR, real.sleep(seconds));
 }
 
 EXPORT int sched_yield(void)

@@ -111,6 +111,7 @@ struct __jmp_buf_tag;
     X(int, close_range, (unsigned, unsigned, int)) \
     X(int, eventfd, (unsigned, int)) \
     X(int, timerfd_create, (clockid_t, int)) \
+    X(int, timerfd_settime, (int, int, const struct itimerspec *, struct itimerspec *)) \
     X(int, signalfd, (int, const sigset_t *, int)) \
     X(int, eventfd_read, (int, eventfd_t *)) \
     X(int, eventfd_write, (int, eventfd_t)) \

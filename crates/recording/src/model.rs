@@ -95,7 +95,7 @@ kinds! {
     FutexWait = 27, "futex wait";
     /// It wakes threads that wait there. `aux`: how many were woken.
     FutexWake = 28, "futex wake";
-    /// It has slept. `aux`: 1 if until a time, so that who comes late sleeps less.
+    /// It has slept. `aux`: 1 if until a time, so that who comes late sleeps less; 2 if until a timer's next period.
     Sleep = 29, "sleep";
     /// It yields.
     Yield = 30, "yield";

@@ -5,6 +5,9 @@ use crate::{Kind, UNKNOWN_CORE};
 
 /// Less than this without a core is no waiting: clocks are read one after the other, in ns.
 const OFF_CORE_NS: f64 = 1000.0;
+/// The recorder's time after an event is a mean: what is less is owed by what follows, up to so many events' time.
+/// Without a limit, a mean that is too high would take the work of whole loops.
+const OWED_EVENTS: f64 = 16.0;
 /// A stretch of time of two clocks that is too short to compare them, in ns.
 const SHORT_NS: u64 = 1_000_000;
 
@@ -78,7 +81,7 @@ struct Clock<'a> {
     since_ns: f64,
     /// The recorder's time after the last event; none before the first one, when the thread is being made.
     cost_ns: Option<f64>,
-    /// Of stretches that no event of the program has ended yet.
+    /// Of stretches that no event of the program has ended yet; negative: owed.
     carried_ns: f64,
     is_preempted: bool,
     core: u16,
@@ -98,7 +101,8 @@ impl Clock<'_> {
         let is_waiting = raw.flags & WAITED != 0;
         let mut is_off = false;
         if let Some(cost_ns) = cost_ns.filter(|_| raw.kind != OWN_TIME) {
-            self.carried_ns += (used_ns - cost_ns).max(0.0);
+            let owed_max_ns = OWED_EVENTS * self.costs_ns[0];
+            self.carried_ns = (self.carried_ns + used_ns - cost_ns).max(-owed_max_ns);
             is_off = is_read && off_ns >= OFF_CORE_NS;
             self.is_preempted |= is_off && !is_waiting;
         }
@@ -106,6 +110,8 @@ impl Clock<'_> {
             return None;
         }
         let has_waited = is_off && is_waiting;
+        let cpu_ns = self.carried_ns.max(0.0);
+        self.carried_ns -= cpu_ns;
         self.last.replace(Timed {
             kind: raw.kind,
             object: raw.object,
@@ -114,7 +120,7 @@ impl Clock<'_> {
             is_preempted: std::mem::take(&mut self.is_preempted),
             core: self.core,
             at_ns: self.scale.at_ns(self.at_ticks),
-            cpu_ns: std::mem::take(&mut self.carried_ns).round() as u64,
+            cpu_ns: cpu_ns.round() as u64,
             wait_ns: if has_waited { off_ns.round() as u64 } else { 0 },
         })
     }

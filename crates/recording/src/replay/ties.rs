@@ -12,6 +12,10 @@ use crate::{Event, Kind, Recording, Wake};
 /// Detail of a futex's wait whose time was over (Linux's `ETIMEDOUT`).
 pub(super) const FUTEX_TIMED_OUT: u32 = 110;
 
+/// Details of sleeps until a time, and until the next period of a timer that goes on by itself.
+const SLEEP_UNTIL: u32 = 1;
+const SLEEP_PERIOD: u32 = 2;
+
 /// Ties everything but conditions.
 pub(super) fn tie_all(recording: &Recording, scan: &Scan, starters: &Starters, plan: &mut Plan) {
     tie_threads(recording, starters, plan);
@@ -94,7 +98,10 @@ fn own_action(
     slept_until: &mut HashMap<u32, u64>,
 ) -> Option<Action> {
     match event.kind {
-        Kind::Sleep if event.aux == 1 && is_periodic[thread as usize] => {
+        Kind::Sleep
+            if event.aux == SLEEP_PERIOD
+                || (event.aux == SLEEP_UNTIL && is_periodic[thread as usize]) =>
+        {
             let before_ns = slept_until.insert(thread, event.at_ns);
             let ns =
                 before_ns.map_or(event.wait_ns, |before_ns| event.at_ns.saturating_sub(before_ns));
@@ -109,22 +116,17 @@ fn own_action(
     }
 }
 
-/// Spreads of a timer's ends and lengths that differ by less than this share of its period are alike (ours).
-const REGULAR_SHARE: f64 = 0.05;
-
 /// Whether sleeps until a time keep a period, so that who comes late sleeps less: their ends are at least as regular as
 /// their lengths. Else the time was chosen at the call, as Python's `time.sleep` does it, and they only last as long.
-/// If both are about as regular, as work between them always takes as long, a timer (timerfd) keeps a period: that is
-/// what it is for.
 fn keeps_period(events: &[Event]) -> bool {
-    let sleeps = || events.iter().filter(|event| event.kind == Kind::Sleep && event.aux == 1);
-    let (ends, lengths): (Vec<u64>, Vec<u64>) =
-        sleeps().map(|event| (event.at_ns, event.wait_ns)).unzip();
+    let sleeps = events.iter().filter(|event| event.kind == Kind::Sleep);
+    let (ends, lengths): (Vec<u64>, Vec<u64>) = sleeps
+        .filter(|event| event.aux == SLEEP_UNTIL)
+        .map(|event| (event.at_ns, event.wait_ns))
+        .unzip();
     let gaps: Vec<u64> = ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-    let is_timer = sleeps().all(|event| event.object != 0);
-    let as_regular_ns = if is_timer { REGULAR_SHARE * median(&gaps) as f64 } else { 0.0 };
     // Two sleeps tell nothing of that.
-    ends.len() > 2 && spread(&gaps) <= spread(lengths.get(1..).unwrap_or_default()) + as_regular_ns
+    ends.len() > 2 && spread(&gaps) <= spread(lengths.get(1..).unwrap_or_default())
 }
 
 fn median(lengths: &[u64]) -> u64 {

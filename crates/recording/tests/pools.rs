@@ -40,10 +40,13 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 /// A first thread that starts others, does something, and waits for their ends; each in a process of its own or not.
+/// Clocks may be so coarse that much seems to happen at one time.
 fn pool() -> impl Strategy<Value = Recording> {
     let acts = || proptest::collection::vec(act(), 0..20);
     let works = proptest::collection::vec(proptest::collection::vec(50_u64..3_000, 21), 2..5);
-    (acts(), acts(), works, any::<bool>()).prop_map(|(own, theirs, works, has_processes)| {
+    let tick_ns = proptest::sample::select(&[1, 1_000_000]);
+    let parts = (acts(), acts(), works, any::<bool>(), tick_ns);
+    parts.prop_map(|(own, theirs, works, has_processes, tick_ns)| {
         let count = works.len() as u32;
         let starts = (1..=count).map(|child| (Kind::Create, child, 0, 0));
         let ends = (1..=count).map(|child| (Kind::Join, child, 0, 100_000));
@@ -52,6 +55,9 @@ fn pool() -> impl Strategy<Value = Recording> {
         for (number, works) in (1..).zip(&works) {
             let process = if has_processes { number } else { 0 };
             threads.push(thread(process, u64::from(number), &theirs, works));
+        }
+        for event in threads.iter_mut().flat_map(|thread| &mut thread.events) {
+            event.at_ns -= event.at_ns % tick_ns;
         }
         let info = Info { name: "p".to_owned(), ..Info::default() };
         Recording { info, threads, is_cut_off: false }

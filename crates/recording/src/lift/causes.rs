@@ -1,13 +1,13 @@
 //! Ties waits that nothing else explains to what ended them, by a semaphore for each pair of threads.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::Level;
 use super::acts::{Act, Acts, IO_NS_MIN};
 use super::node::Sym;
 use super::objects::{Objects, What};
 use super::rounds::{self, Edge};
-use crate::replay::{Place, StreamWaits, stream_waits};
+use crate::replay::{Place, StreamWaits, in_order, stream_waits};
 use crate::{Event, Kind, Recording, Wake};
 
 /// Something that ends waits.
@@ -62,8 +62,10 @@ pub(super) fn tie(recording: &Recording, acts: &mut Acts, objects: &mut Objects,
     }
     signals.values_mut().for_each(|list| list.sort_by_key(|signal| signal.at_ns));
     waits.sort_by_key(|wait| (wait.to_ns, wait.thread, wait.event));
-    let edges: Vec<Edge> =
+    let mut edges: Vec<Edge> =
         waits.iter().filter_map(|wait| edge(wait, recording, &mut signals)).collect();
+    let mut streams = stream_waits(recording);
+    drop_circles(recording, &mut edges, &mut streams.ties);
     let edges = match level {
         Level::Full => rounds::recognise(recording, edges, acts, objects),
         _ => edges,
@@ -73,13 +75,29 @@ pub(super) fn tie(recording: &Recording, acts: &mut Acts, objects: &mut Objects,
         acts.acts[edge.waiter as usize][edge.event as usize] = Act::Sym(Sym::SemWait(semaphore));
         acts.behind(edge.waker, edge.at, Sym::SemPost(semaphore));
     }
-    tie_streams(recording, acts, objects);
+    tie_streams(recording, streams, acts, objects);
     initial_counts(recording, acts, objects);
 }
 
+/// Leaves out what would have threads wait for one another in a circle.
+fn drop_circles(recording: &Recording, edges: &mut Vec<Edge>, streams: &mut Vec<(Place, Place)>) {
+    let tie_of = |edge: &Edge| {
+        let (from, to) = ((edge.waker, edge.at), (edge.waiter, edge.event));
+        [from, to].map(|(thread, event)| Place { thread, event }).into()
+    };
+    let ties = edges.iter().map(tie_of).chain(streams.iter().copied());
+    let kept: HashSet<(Place, Place)> = in_order(recording, ties.collect()).into_iter().collect();
+    edges.retain(|edge| kept.contains(&tie_of(edge)));
+    streams.retain(|tie| kept.contains(tie));
+}
+
 /// Ties reads to who wrote, and writes to who made room; waits that nothing recorded explains are sleeps.
-fn tie_streams(recording: &Recording, acts: &mut Acts, objects: &mut Objects) {
-    let StreamWaits { ties, unknown } = stream_waits(recording);
+fn tie_streams(
+    recording: &Recording,
+    StreamWaits { ties, unknown }: StreamWaits,
+    acts: &mut Acts,
+    objects: &mut Objects,
+) {
     for Place { thread, event } in unknown {
         let wait_ns = recording.threads[thread as usize].events[event as usize].wait_ns;
         if wait_ns >= IO_NS_MIN {
@@ -172,19 +190,25 @@ fn where_it_was(wait: &Wait, recording: &Recording) -> Option<(u32, u32)> {
     Some((by, end.checked_sub(1)? as u32))
 }
 
+/// When a semaphore's count changes, by whom and by how much.
+type Change = (u64, usize, i64);
+
 /// Semaphores begin with what is taken before it is posted.
 fn initial_counts(recording: &Recording, acts: &Acts, objects: &mut Objects) {
-    let mut changes: HashMap<u32, Vec<(u64, i64)>> = HashMap::new();
+    let mut changes: HashMap<u32, Vec<Change>> = HashMap::new();
     for (thread, recorded) in recording.threads.iter().enumerate() {
         for (at, event) in recorded.events.iter().enumerate() {
             match acts.sym(thread, at) {
                 Some(Sym::SemPost(one)) => {
                     let posts = i64::from(objects.fan(one));
-                    // A waiter may be noted before the post that woke it.
-                    let at_ns = event.at_ns.saturating_sub(event.wait_ns);
-                    changes.entry(one).or_default().push((at_ns, posts));
+                    // A waiter may be noted before the post that woke it, but no post before what its thread did.
+                    let before_ns = at.checked_sub(1).map_or(0, |at| recorded.events[at].at_ns);
+                    let at_ns = event.at_ns.saturating_sub(event.wait_ns).max(before_ns);
+                    changes.entry(one).or_default().push((at_ns, thread, posts));
                 }
-                Some(Sym::SemWait(one)) => changes.entry(one).or_default().push((event.at_ns, -1)),
+                Some(Sym::SemWait(one)) => {
+                    changes.entry(one).or_default().push((event.at_ns, thread, -1));
+                }
                 _ => {}
             }
         }
@@ -195,13 +219,38 @@ fn initial_counts(recording: &Recording, acts: &Acts, objects: &mut Objects) {
         if object.is_literal {
             continue;
         }
-        list.sort_by_key(|(at_ns, change)| (*at_ns, -change));
-        let mut count = 0;
-        let mut least = 0;
-        for (_, change) in list {
-            count += change;
+        list.sort_by_key(|(at_ns, ..)| *at_ns);
+        *initial = (-least_count(&list)) as u32;
+    }
+}
+
+/// The least that a count comes to that begins with 0. Of changes at one time, posts come first, but none before what
+/// its thread has taken.
+fn least_count(changes: &[Change]) -> i64 {
+    let (mut count, mut least) = (0, 0);
+    for at_once in changes.chunk_by(|one, two| one.0 == two.0) {
+        let mut threads: BTreeMap<usize, VecDeque<i64>> = BTreeMap::new();
+        for (_, thread, change) in at_once {
+            threads.entry(*thread).or_default().push_back(*change);
+        }
+        for _ in at_once {
+            let next = threads.values_mut().filter(|own| !own.is_empty()).max_by_key(|own| own[0]);
+            count += next.and_then(VecDeque::pop_front).unwrap_or(0);
             least = least.min(count);
         }
-        *initial = (-least) as u32;
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_changes_at_one_time_no_post_comes_before_what_its_thread_takes() {
+        assert_eq!(least_count(&[(5, 0, -1), (5, 0, 1)]), -1);
+        assert_eq!(least_count(&[(5, 0, -1), (5, 1, 1)]), 0);
+        assert_eq!(least_count(&[(5, 0, -1), (5, 0, 1), (5, 1, -1), (5, 1, 1), (5, 2, 1)]), 0);
+        assert_eq!(least_count(&[(1, 0, -1), (2, 1, -1), (2, 0, 1), (3, 0, -1)]), -2);
     }
 }

@@ -8,7 +8,7 @@ use ampsched_model::{
 };
 
 use super::path::Part;
-use super::{Options, Place, Replay, Sharing, locks, watchdogs};
+use super::{Options, Place, Replay, Sharing, locks, order, watchdogs};
 use crate::Recording;
 
 /// What a thread does at a place, in this order.
@@ -138,15 +138,9 @@ impl Plan {
     /// Takes the ties out. One that another one of the same two threads implies is left out, so that the n-th wait of a
     /// pair is for its n-th post.
     pub(super) fn take_ties(&mut self, recording: &Recording) -> Vec<(Place, Place)> {
-        let at_ns = |place: &Place| {
-            recording.threads[place.thread as usize].events[place.event as usize].at_ns
-        };
         let mut pairs: BTreeMap<(u32, u32), Vec<(Place, Place)>> = BTreeMap::new();
-        for (from, to) in std::mem::take(&mut self.ties) {
-            // Clocks of cores may differ a little; what seems to wait for something later waits for nothing.
-            if at_ns(&from) <= at_ns(&to) {
-                pairs.entry((from.thread, to.thread)).or_default().push((to, from));
-            }
+        for (from, to) in order::in_order(recording, std::mem::take(&mut self.ties)) {
+            pairs.entry((from.thread, to.thread)).or_default().push((to, from));
         }
         let mut found = Vec::new();
         for mut ties in pairs.into_values() {

@@ -4,8 +4,8 @@
 //! that a queue's consumer took. A tie is a semaphore of two threads, so it holds whatever the machine and the policy.
 //! Mutexes stay mutexes, and threads compete for them anew. Only where a thread waits for others while it holds one
 //! (or where threads take several in different orders) is the recorded order of its acquisitions kept. All ties point
-//! from what was earlier to what was later, so the recorded order is one in which everything can go on, and no replay
-//! deadlocks.
+//! from what was earlier to what was later, and those of one time in no circle, so the recorded order is one in which
+//! everything can go on, and no replay deadlocks.
 
 mod build;
 mod conditions;
@@ -13,6 +13,7 @@ mod handed_out;
 mod laws;
 mod locks;
 mod made;
+mod order;
 mod path;
 mod scan;
 mod streams;
@@ -27,6 +28,7 @@ use crate::Recording;
 
 pub use laws::{Bond, Cause, Laws, laws};
 pub use made::{Replayed, TYPICAL_PROFILE};
+pub(crate) use order::in_order;
 pub use path::{Part, Path};
 pub(crate) use streams::{StreamWaits, stream_waits};
 pub(crate) use watchdogs::Woken;

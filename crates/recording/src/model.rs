@@ -40,7 +40,7 @@ macro_rules! kinds {
 kinds! {
     /// The thread begins. `aux`: 1 + the thread that created it, 0 if nobody did.
     Start = 1, "start";
-    /// The thread ends.
+    /// The thread ends. `aux`: 1 if the end of its process has ended it.
     Exit = 2, "exit";
     /// It creates a thread. `object`: that thread's index.
     Create = 3, "create";
@@ -117,6 +117,8 @@ kinds! {
     Write = 37, "write to stream";
 }
 
+/// Detail of [`Kind::Exit`]: the end of its process has ended it.
+pub const EXIT_BY_PROCESS: u32 = 1;
 /// Details of [`Kind::Io`]: it has read, it has written, or it has waited for several files.
 pub const IO_READ: u32 = 0;
 /// See [`IO_READ`].

@@ -85,6 +85,21 @@ fn h35_2_every_kind_of_sleep_in_a_loop_is_replayed_until_the_end() {
     }
 }
 
+/// As the thread of a JVM that looks every 250 ms whether it may give locks back: a short program sees one look.
+#[test]
+fn h35_2_it_may_have_slept_once_if_its_process_has_ended_it() {
+    let thread = |ended_by_process: u32| {
+        Script::default()
+            .at(0, 0, Start, 0, 1)
+            .at(900, 0, CondWake, C, 1)
+            .waited(900)
+            .at(1000, 0, Exit, 0, ended_by_process)
+            .cpu_us(1)
+    };
+    assert_watches(&recording(vec![main_thread(false), thread(1)]));
+    assert_does_not_watch(&recording(vec![main_thread(false), thread(0)]));
+}
+
 #[test]
 fn h35_2_it_may_be_told_to_end_and_be_joined() {
     let mut told = sleeping();

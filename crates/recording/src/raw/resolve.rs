@@ -10,7 +10,7 @@ use super::read::{
 use super::signals::Signals;
 use super::streams::{self, Ends};
 use super::times::{Scale, Timed, timed};
-use crate::model::IO_OTHER;
+use crate::model::{EXIT_BY_PROCESS, IO_OTHER};
 use crate::{Core, Event, Info, Kind, Recording, Thread};
 
 /// The threads by what names them.
@@ -272,7 +272,8 @@ fn completed(mut info: Info, raw: &[RawThread<'_>], names: &Names, threads: &mut
         if last.kind != Kind::Exit {
             unseen += usize::from(!is_ended);
             let at_ns = last.at_ns;
-            let end = Event { core: last.core, ..Event::new(Kind::Exit, at_ns, 0) };
+            let aux = if is_ended { 0 } else { EXIT_BY_PROCESS };
+            let end = Event { core: last.core, aux, ..Event::new(Kind::Exit, at_ns, 0) };
             thread.events.push(end);
         }
     }

@@ -1,6 +1,7 @@
 //! Ticks become ns, and the kernel's readings CPU time of every stretch between two events.
 
 use super::read::{ANCHOR, CONTENDED, OWN_TIME, Pair, Raw, RawThread, WAITED};
+use crate::model::EXIT_BY_PROCESS;
 use crate::{Kind, UNKNOWN_CORE};
 
 /// Less than this without a core is no waiting: clocks are read one after the other, in ns.
@@ -145,7 +146,7 @@ impl Clock<'_> {
         if is_open && stopped.ticks > self.at_ticks {
             let ticks = stopped.ticks - self.at_ticks;
             let reading = Some((stopped.ns, u32::MAX));
-            let (kind, flags, object, aux) = (Kind::Exit as u8, 0, 0, 0);
+            let (kind, flags, object, aux) = (Kind::Exit as u8, 0, 0, EXIT_BY_PROCESS);
             return self.add(Raw { kind, flags, ticks, object, aux, reading });
         }
         None

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Place;
 use super::build::{Action, Plan};
 use super::ties::FUTEX_TIMED_OUT;
+use crate::model::EXIT_BY_PROCESS;
 use crate::{Event, Kind, Recording, Thread, Wake};
 
 /// Most work of all threads that only watch, as a share of the recording's (ours): those that wake up every millisecond
@@ -94,7 +95,8 @@ impl Life {
             sleeps.iter().fold(0, |sum: u64, at| sum.saturating_add(events[*at].wait_ns));
         let [.., before, end] = &events[..] else { return None };
         // What the end of its process has ended did nothing behind its last call.
-        let is_cut = end.kind == Kind::Exit && end.at_ns == before.at_ns && end.cpu_ns == 0;
+        let is_cut = end.kind == Kind::Exit
+            && (end.aux == EXIT_BY_PROCESS || (end.at_ns == before.at_ns && end.cpu_ns == 0));
         let is_waiting_for_clocks = clock_ns as f64 >= CLOCK_SHARE_MIN * thread.wait_ns() as f64;
         (is_waiting_for_clocks && (is_cut || sleeps.len() >= SLEEPS_MIN)).then_some(Self {
             first,

@@ -63,6 +63,12 @@ impl Script {
         self
     }
 
+    /// CPU time before the last event, whether it was work or not.
+    pub fn cpu_us(mut self, us: u64) -> Self {
+        self.events.last_mut().unwrap().cpu_ns = us * 1000;
+        self
+    }
+
     /// The last event ended a wait of so long.
     pub fn waited(mut self, ms: u64) -> Self {
         let last = self.events.last_mut().unwrap();

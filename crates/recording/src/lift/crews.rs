@@ -7,7 +7,7 @@ use super::node::Sym;
 use crate::{Kind, Recording, Thread};
 
 /// Two threads of a crew differ by less than this factor in their work.
-const WORK_FACTOR: f64 = 4.0;
+pub(super) const WORK_FACTOR: f64 = 4.0;
 /// And by less than this factor in their work per step: who has to wake others may be chance.
 const STEP_FACTOR: f64 = 8.0;
 /// But not if one thread has started both, and their work differs by less than this factor: the first one of a pool may
@@ -160,7 +160,7 @@ pub(super) fn tells_kind(kind: Kind) -> bool {
     )
 }
 
-fn is_near(one: f64, two: f64, factor: f64) -> bool {
+pub(super) fn is_near(one: f64, two: f64, factor: f64) -> bool {
     one <= factor * two && two <= factor * one
 }
 

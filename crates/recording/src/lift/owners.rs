@@ -1,13 +1,13 @@
 //! A thread that starts others and then takes jobs as they do, as the first one of a Go program: one that starts them,
 //! and one more that takes.
 
-use super::crews::{Crew, tells_kind};
+use super::crews::{Crew, WORK_FACTOR, is_near, tells_kind};
 use crate::{Event, Kind, Recording, Thread, Wake};
 
-/// Who takes jobs does at least this share of the others' mean work while they are there, and at most its inverse.
-const WORK_SHARE_MIN: f64 = 0.5;
 /// Who wakes others more than so many times as often as they do hands jobs out.
 const WAKES_FACTOR: usize = 2;
+/// But not with so few wake-ups per member: some come with the begin and the end.
+const WAKES_PER_MEMBER: usize = 4;
 
 /// The recording in which the owner of a crew only starts it, and one more thread does what it did from then on. None
 /// if it takes no jobs, or if calls were recorded by which jobs may be handed out.
@@ -44,14 +44,14 @@ pub(super) fn divided(recording: &Recording, crew: &Crew) -> Option<Recording> {
     Some(found)
 }
 
-/// Whether a thread does as much as the members of a crew, and hands out nothing.
+/// Whether a thread does about as much as the members of a crew, as these among themselves, and hands out nothing.
 fn takes_part(owner: &[Event], members: &[&[Event]]) -> bool {
     let work = |events: &[Event]| events.iter().map(|event| event.work_ns as f64).sum::<f64>();
     let wakes = |events: &[Event]| events.iter().filter(|event| wakes_others(event.kind)).count();
     let mean = members.iter().copied().map(work).sum::<f64>() / members.len() as f64;
     let most = members.iter().copied().map(wakes).max().unwrap_or(0).max(1);
-    (WORK_SHARE_MIN * mean..=mean / WORK_SHARE_MIN).contains(&work(owner))
-        && wakes(owner) <= WAKES_FACTOR * most
+    is_near(work(owner), mean, WORK_FACTOR)
+        && wakes(owner) <= usize::max(WAKES_FACTOR * most, WAKES_PER_MEMBER * members.len())
 }
 
 fn wakes_others(kind: Kind) -> bool {

@@ -50,7 +50,7 @@ TEST_TIMES := $(abspath $(BUILD)/test-times)
 .PHONY: rust-test
 rust-test: $(BUILD)/venv
 	@rm -f $(TEST_TIMES)
-	TEST_TIMES=$(TEST_TIMES) cargo test --workspace --locked --quiet \
+	TEST_TIMES=$(TEST_TIMES) PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --locked --quiet \
 		--config 'target."cfg(unix)".runner = ["sh", "$(CURDIR)/tools/timed-test.sh"]'
 	@echo "the slowest of $$(wc -l <$(TEST_TIMES)) programs of tests:" && sort -rn $(TEST_TIMES) | head -n 10
 

@@ -54,6 +54,8 @@ def test_a_program_is_as_fast_there_as_here() -> None:
     found.predicted = {"linux": {"2B2S": 105.0}}
     assert found.errors("linux") == pytest.approx({"2B2S": 0.05})
     assert found.errors("acfs") == {}
+    found.predicted_there = {"linux": {"4B4S": 90.0}}
+    assert found.errors("linux", is_there=True) == pytest.approx({"4B4S": -0.1})
 
 
 def test_costs_of_a_faster_machine_are_lower_but_ticks_are_not() -> None:
@@ -70,6 +72,7 @@ def test_the_page_counts_who_was_refused_or_did_not_run() -> None:
             plain=times,
             measured={"linux": {"2B2S": [100, 100]}, "acfs": {"2B2S": [100]}},
             predicted={"linux": {"2B2S": 110.0}, "acfs": {"2B2S": 98.0}},
+            predicted_there={"linux": {"2B2S": 100.0}, "acfs": {"2B2S": 99.0}},
         ),
         second.name: Found(
             plain=times,
@@ -84,6 +87,8 @@ def test_the_page_counts_who_was_refused_or_did_not_run() -> None:
     assert "**1 of 3 programs are accepted (aim: 20 of 24).**" in flat
     assert "`acfs`, predicted times are 2.0% off on average (aim: 6%) and -2.0% at worst" in flat
     assert "`linux`, predicted times are 10.0% off on average (aim: 6%) and +10.0% at worst" in flat
+    assert "whose instructions take as long, predicted times are 1.0% off on average" in flat
+    assert "| 1 | 10.0% | +10.0% | 2.0% | -2.0% | 1.0% | -1.0% |" in page
     assert "+10.0%" in page
     assert "+200.0%" in page
     assert f"* `{second.name}`: too little" in page

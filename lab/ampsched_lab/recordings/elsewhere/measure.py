@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ampsched.execution import ordered
+from ampsched.recording import Recording
 from ampsched.settings import CoreOrder
-from ampsched.vm.exact import Exact, Work, fastest, run, slowest, under
+from ampsched.vm.exact import Exact, Work, fastest, record, record_calls, run, slowest, under
 from ampsched_lab.gain import machines
 from ampsched_lab.recordings.elsewhere.programs import EMPTY, Program
 
@@ -69,24 +70,44 @@ def two(kind: str, name: str, mips: float = MIPS) -> Exact:
     return replace(exact, machine=exact.machine.part([f"{first}=2", *(f"{name}=0" for name in others)]))
 
 
+Needed = tuple[Sequence[Path], Sequence[Path]]
+"""The files and folders of this computer that a program needs."""
+
+
+def _work(program: Program, folder: Path, needed: Needed) -> Work:
+    """A program in a virtual machine, with all that it needs."""
+    files, folders = needed
+    placed = {each / ".there": folder / EMPTY for each in folders}
+    return Work(program.words, files=[folder, *files], cwd=folder, placed=placed)
+
+
 def there(
-    program: Program,
-    exact: Exact,
-    folder: Path,
-    timed: Path,
-    needed: tuple[Sequence[Path], Sequence[Path]],
-    policy: str = "",
+    program: Program, exact: Exact, folder: Path, timed: Path, needed: Needed, policy: str = ""
 ) -> Timed:
     """Runs it in a virtual machine, in virtual time, under a policy of ours, or under Linux alone.
 
     Raises:
         Failed: It did not end, or not well.
     """
-    files, folders = needed
-    placed = {each / ".there": folder / EMPTY for each in folders}
+    work = _work(program, folder, needed)
     words, more = [str(timed), *program.words], list[Path]()
     if policy:
         words, more = under(policy, exact, words)
-    work = Work(words, files=[folder, *files, *more], cwd=folder, placed=placed)
-    done = run(exact, work, limit_s=LIMIT_S)
+    done = run(exact, replace(work, command=words, files=[*work.files, *more]), limit_s=LIMIT_S)
     return _timed(done.output, f"{done.output}\n{done.console[-300:]}")
+
+
+def recorded_there(program: Program, exact: Exact, folder: Path, needed: Needed) -> Recording:
+    """Records it in a virtual machine with equal cores, in virtual time, as `ampsched vm record` does.
+
+    Raises:
+        Failed: It did not end, or not well.
+    """
+    work = _work(program, folder, needed)
+    if program.recorder == "system":
+        done, found = record(exact, work, limit_s=LIMIT_S)
+    else:
+        done, found = record_calls(exact, work, measures_speedup=False, limit_s=LIMIT_S)
+    if found is None or done.code:
+        raise Failed(f"{done.output}\n{done.console[-300:]}".strip()[-400:])
+    return found

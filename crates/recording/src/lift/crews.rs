@@ -15,6 +15,10 @@ const STEP_FACTOR: f64 = 8.0;
 const SAME_WORK_FACTOR: f64 = 1.5;
 /// Least cosine between the numbers of events of each kind of two threads of a crew.
 const LIKE_COSINE_MIN: f64 = 0.9;
+/// Fewest yields of a thread that looks for work.
+const YIELDS_MIN: usize = 3;
+/// Threads with so few calls are like those with none.
+const FEW_CALLS: f64 = 2.0;
 /// Least share of the program's work that a crew does.
 const WORK_SHARE_MIN: f64 = 0.3;
 /// Threads that meet at barriers so often are no crew.
@@ -144,6 +148,11 @@ pub(super) fn are_of_processes(recording: &Recording) -> bool {
     })
 }
 
+/// Whether a thread yields its core again and again.
+pub(super) fn looks_for_work(thread: &Thread) -> bool {
+    thread.events.iter().filter(|event| event.kind == Kind::Yield).count() >= YIELDS_MIN
+}
+
 /// Whether the number of such events tells what a thread is: how often it waits is chance.
 pub(super) fn tells_kind(kind: Kind) -> bool {
     matches!(
@@ -186,7 +195,7 @@ fn cosine(one: &HashMap<Kind, f64>, two: &HashMap<Kind, f64>) -> f64 {
         |kinds: &HashMap<Kind, f64>| kinds.values().map(|count| count * count).sum::<f64>();
     let product: f64 = one.iter().map(|(kind, count)| count * two.get(kind).unwrap_or(&0.0)).sum();
     match length(one) * length(two) {
-        0.0 => f64::from(u8::from(one.len() == two.len())),
+        0.0 => f64::from(u8::from(one.values().chain(two.values()).sum::<f64>() <= FEW_CALLS)),
         squares => product / squares.sqrt(),
     }
 }

@@ -8,6 +8,8 @@ use crate::{Event, Kind, Recording, Thread, Wake};
 const WAKES_FACTOR: usize = 2;
 /// But not with so few wake-ups per member: some come with the begin and the end.
 const WAKES_PER_MEMBER: usize = 4;
+/// Nor by so few locks and signals.
+const CALLS_PER_MEMBER: usize = 2;
 
 /// The recording in which the owner of a crew only starts it, and one more thread does what it did from then on. None
 /// if it takes no jobs, or if calls were recorded by which jobs may be handed out.
@@ -23,7 +25,8 @@ pub(super) fn divided(recording: &Recording, crew: &Crew) -> Option<Recording> {
         return None;
     }
     members.push(&owner.events);
-    if members.into_iter().flatten().any(|event| tells_kind(event.kind)) {
+    let calls = members.iter().copied().flatten().filter(|event| tells_kind(event.kind)).count();
+    if calls > CALLS_PER_MEMBER * members.len() {
         return None;
     }
     let taker = recording.threads.len() as u32;

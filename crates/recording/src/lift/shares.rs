@@ -37,7 +37,9 @@ pub(super) fn recognise(recording: &Recording, acts: &mut Acts, objects: &mut Ob
         return Shares::None;
     }
     let mut maker = Maker { recording, acts, objects, counts: Counts::of(&jobs), crew, jobs };
-    if maker.inner_share() > 0.0 {
+    // What threads take from each other, nothing recorded tells.
+    let mut members = maker.crew.members.iter().map(|member| &recording.threads[*member as usize]);
+    if members.all(crews::looks_for_work) || maker.inner_share() > 0.0 {
         if let Some(divided) = jobs::divided(recording, maker.acts, &maker.crew.members) {
             return Shares::In(Box::new(divided));
         }

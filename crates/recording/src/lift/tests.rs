@@ -190,6 +190,14 @@ fn h35_5_the_thread_that_starts_others_may_take_as_they_do() {
 }
 
 #[test]
+fn h35_5_threads_that_yield_in_between_look_for_work() {
+    let lifted = super::lift_shared(&crews::yields_and_takes(), &Options::default());
+    let lifted = lifted.expect("they share work");
+    assert_eq!(lifted.report.jobs, [60, 50, 40], "{}", lifted.toml);
+    assert_work(&lifted);
+}
+
+#[test]
 fn h35_5_one_of_a_pool_may_come_to_many_locks() {
     let mut recording = crews::handed_out(3, 40, false);
     let first = &mut recording.threads[1].events;

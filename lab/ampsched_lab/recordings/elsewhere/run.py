@@ -311,7 +311,7 @@ take too long. To tell such errors from those of replays, each program is also r
 machine, once, as all runs there are alike.
 
 That replays hand out work anew was built with `pigz`, `xargs`, `rayon`, `python-threads`, `python-multiprocessing`,
-`go`, `jvm` and OpenMP's programs in view; the others judge it.
+`go`, `jvm`, `tbb` and OpenMP's programs in view; the others judge it.
 """
 
 

@@ -110,6 +110,20 @@ pub fn starts_and_takes() -> Recording {
     script.end()
 }
 
+/// As TBB's threads: the first one starts two others and then works as they do, and takes a lock at its end; who finds
+/// no work yields.
+pub fn yields_and_takes() -> Recording {
+    let mut script = Script::new(3);
+    for (thread, parts) in [(0, [20, 10, 10]), (1, [30, 20, 10]), (2, [10, 20, 20])] {
+        for part_ms in parts {
+            script.add(thread, Kind::Yield, 0, part_ms * 1_000_000);
+        }
+    }
+    script.add(0, Kind::Lock, 900, 0);
+    script.add(0, Kind::Unlock, 900, 0);
+    script.end()
+}
+
 /// A thread that takes items starts another one while it works on one.
 pub fn starts_while_it_takes() -> Recording {
     pipeline_with(2, 40, |script, taker, item| {

@@ -447,3 +447,26 @@ proptest! {
         prop_assert!(outcome.is_ok() || refused, "{}", outcome.unwrap_err());
     }
 }
+
+/// Found by a property: who ends a round of a barrier took another lock before it gave back that of the barrier, and so
+/// waited for the thread that its arrival would have let go on.
+#[test]
+fn h35_who_takes_a_lock_before_it_arrives_makes_no_barrier() {
+    let other = M + 1;
+    let first = Script::default()
+        .at(1, 0, Lock, other, 0)
+        .at(3, 0, CondWait, C, other)
+        .at(6, 0, CondWake, C, 0)
+        .at(17, 10, Unlock, other, 0)
+        .at(24, 0, Broadcast, C, 0);
+    let second = Script::default()
+        .at(4, 0, Lock, M, 0)
+        .at(5, 0, Broadcast, C, 0)
+        .at(18, 0, Lock, other, 0)
+        .at(19, 0, CondWait, C, M)
+        .at(25, 0, CondWake, C, 0)
+        .at(36, 10, Unlock, M, 0)
+        .at(38, 0, Unlock, other, 0);
+    let ms = makespan_ms(&recording(vec![second, first]), "sym-2");
+    assert!((20.0..40.0).contains(&ms), "{ms}");
+}

@@ -14,6 +14,10 @@ use crate::Recording;
 /// What a thread does at a place, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
+    /// Arrive at a barrier and wait. A mutex that it has given back meanwhile is taken, in its turn, behind that.
+    Arrive {
+        barrier: u32,
+    },
     /// Wait for ties that point here.
     WaitFor {
         thread: u32,
@@ -25,10 +29,6 @@ pub(super) enum Action {
     /// Release a mutex before waiting for a condition.
     Release {
         mutex: u32,
-    },
-    /// Arrive at a barrier and wait.
-    Arrive {
-        barrier: u32,
     },
     Sleep {
         ns: u64,

@@ -10,7 +10,7 @@ use super::build::{Action, Edge, Plan, Share};
 use super::scan::{CondWait, Condition, Scan, Section};
 use super::ties::{last_before, tie_counted};
 use super::{Mark, Place};
-use crate::Recording;
+use crate::{Kind, Recording};
 
 /// Most by which takes and posts of a count may differ, as a share of the posts (ours).
 const COUNT_ERROR_MAX: f64 = 0.05;
@@ -50,8 +50,11 @@ fn tie_condition(
     plan: &mut Plan,
 ) -> (&'static str, &'static str) {
     if let Some(rounds) = rounds(condition) {
-        meet(&rounds, sections, scan, plan);
-        return ("barrier", "barriers");
+        let spans = Spans::of(sections);
+        if rounds.iter().all(|round| spans.ends_at_once(round.broadcast.place, recording)) {
+            meet(&rounds, &spans, scan, plan);
+            return ("barrier", "barriers");
+        }
     }
     if let Some(takes) = count(name, condition, sections) {
         let wait =
@@ -169,32 +172,50 @@ fn rounds(condition: &Condition) -> Option<Vec<Round>> {
     (rest.is_empty() && all_wait && rounds.iter().all(is_equal)).then_some(rounds)
 }
 
+/// From where to where threads hold a mutex.
+struct Spans(HashMap<u32, Vec<(Place, Place)>>);
+
+impl Spans {
+    fn of(sections: &[Section]) -> Self {
+        let mut spans: HashMap<u32, Vec<(Place, Place)>> = HashMap::new();
+        for section in sections {
+            let thread = section.lock.place.thread;
+            spans.entry(thread).or_default().push((section.lock.place, section.unlock.place));
+        }
+        Self(spans)
+    }
+
+    /// That of a thread that a place is in; the place alone if there is none.
+    fn around(&self, place: Place) -> (Place, Place) {
+        let of_thread = self.0.get(&place.thread).map_or(&[][..], Vec::as_slice);
+        let until = of_thread.partition_point(|(lock, _)| *lock <= place);
+        let last = of_thread[..until].last().filter(|(_, unlock)| *unlock >= place);
+        last.copied().unwrap_or((place, place))
+    }
+
+    /// Whether a thread waits for nothing from a place on until it has released the mutex.
+    fn ends_at_once(&self, place: Place, recording: &Recording) -> bool {
+        let events = &recording.threads[place.thread as usize].events;
+        let behind = &events[place.event as usize + 1..=self.around(place).1.event as usize];
+        behind.iter().all(|event| {
+            use Kind::{Broadcast, SemPost, Signal, TryFail, Unlock};
+            matches!(event.kind, Unlock | Signal | Broadcast | SemPost | TryFail)
+        })
+    }
+}
+
 /// Makes a barrier of a condition. The last one arrives when it has released the mutex.
-fn meet(rounds: &[Round], sections: &[Section], scan: &Scan, plan: &mut Plan) {
+fn meet(rounds: &[Round], spans: &Spans, scan: &Scan, plan: &mut Plan) {
     let parties = rounds[0].waits.len() as u32 + 1;
     let barrier = plan.barrier(parties);
-    let mut ends: HashMap<u32, Vec<(Place, Place)>> = HashMap::new();
-    for section in sections {
-        let thread = section.lock.place.thread;
-        ends.entry(thread).or_default().push((section.lock.place, section.unlock.place));
-    }
-    // The section of a thread that a place is in.
-    let around = |place: Place| {
-        ends.get(&place.thread).and_then(|list| {
-            let until = list.partition_point(|(lock, _)| *lock <= place);
-            list[..until].last().filter(|(_, unlock)| *unlock >= place)
-        })
-    };
     for (number, round) in (0..).zip(rounds) {
         let edge = Edge::End(Share::Round { barrier, round: number });
         for wait in &round.waits {
             release_meanwhile(wait, scan, plan);
             plan.act(wait.end.place, Action::Arrive { barrier });
-            let section = around(wait.begin.place);
-            plan.shares.insert(section.map_or(wait.begin.place, |(lock, _)| *lock), edge);
+            plan.shares.insert(spans.around(wait.begin.place).0, edge);
         }
-        let last = round.broadcast.place;
-        let (lock, unlock) = around(last).copied().unwrap_or((last, last));
+        let (lock, unlock) = spans.around(round.broadcast.place);
         plan.act(unlock, Action::ArriveAfter { barrier });
         plan.shares.insert(lock, edge);
     }

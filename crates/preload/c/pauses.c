@@ -24,7 +24,8 @@ EXPORT int nanosleep(const struct timespec *wanted, struct timespec *rest)
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *rest)
 {
-    PAUSE(int, SLEEP, flags &TIMER_ABSTIME ? SLEEP_UNTIL : SLEEP_FOR, real.clock_nanosleep(clock, flags, wanted, rest));
+    PAUSE(int, SLEEP, (flags & TIMER_ABSTIME) ? SLEEP_UNTIL : SLEEP_FOR,
+          real.clock_nanosleep(clock, flags, wanted, rest));
 }
 
 EXPORT int usleep(useconds_t us)

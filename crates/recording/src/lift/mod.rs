@@ -187,8 +187,8 @@ pub fn lift_shared(recording: &Recording, options: &Options) -> Option<Lifted> {
     }
     // Threads that nobody feeds may be a pool, or each has its own work and they only exclude each other. Who yields
     // in between looks for work.
-    let takers = report.takers().filter_map(|taker| source.recording.threads.get(taker as usize));
-    let look_for_work = { takers }.all(crews::looks_for_work);
+    let thread = |taker| source.recording.threads.get(taker as usize);
+    let look_for_work = report.takers().filter_map(thread).all(crews::looks_for_work);
     let is_explained = !report.is_fed() && !look_for_work && {
         let (full, failure) = faithful(&source, options, Level::Full)?;
         failure.is_none() && full.report.literal_share <= LITERAL_SHARE_MAX && full.report.has_n()

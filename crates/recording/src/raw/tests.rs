@@ -236,6 +236,24 @@ fn a_core_that_is_lost_while_an_event_is_noted_counts_for_nothing() {
     assert_eq!(cpu, [0, 6_000, 0, 0], "4 ms without a core");
 }
 
+/// What an event costs is a mean.
+#[test]
+fn what_an_event_has_less_than_the_recorder_takes_is_owed_by_the_next_ones() {
+    let cpu_ns = |file: File| -> Vec<u64> {
+        read(vec![file]).threads[0].events[1..].iter().map(|event| event.cpu_ns).collect()
+    };
+    let start = || started(File::new(0, 0, 1, 0).costs(100, 300));
+    let close =
+        start().fast(5, 0, 1_300, 7).fast(7, 0, 60, 7).fast(5, 0, 160, 7).fast(7, 0, 105, 7);
+    assert_eq!(cpu_ns(close)[..4], [1_000, 0, 20, 5]);
+    // No more than 16 events' time: a mean that is too high takes no work of whole loops.
+    let many = (0..100).fold(start().fast(5, 0, 1_300, 7), |file, _| file.fast(7, 0, 10, 7));
+    assert_eq!(cpu_ns(many.fast(5, 0, 5_000, 7))[101], 5_000 - 100 - 1_600);
+    // What was taken back from the last event is not owed as well.
+    let lost = start().fast(5, 0, 4_005_000, 7).slow(7, 0, 1_000, 7, 500 + 6_000);
+    assert_eq!(cpu_ns(lost.fast(5, 0, 2_000, 7))[..3], [5_700, 0, 2_000 - 300 - 100]);
+}
+
 #[test]
 fn a_thread_that_runs_when_its_process_ends_has_worked_until_then() {
     let mut file = started(File::new(0, 0, 1, 1000)).fast(5, 0, 1_000, 7);

@@ -102,8 +102,10 @@ impl Clock<'_> {
         let is_waiting = raw.flags & WAITED != 0;
         let mut is_off = false;
         if let Some(cost_ns) = cost_ns.filter(|_| raw.kind != OWN_TIME) {
+            // What has been taken back from the last event is not owed as well.
+            let own_ns = if is_taken_back(used_ns) { 0.0 } else { used_ns };
             let owed_max_ns = OWED_EVENTS * self.costs_ns[0];
-            self.carried_ns = (self.carried_ns + used_ns - cost_ns).max(-owed_max_ns);
+            self.carried_ns = (self.carried_ns + own_ns - cost_ns).max(-owed_max_ns);
             is_off = is_read && off_ns >= OFF_CORE_NS;
             self.is_preempted |= is_off && !is_waiting;
         }
@@ -133,7 +135,9 @@ impl Clock<'_> {
             return passed_ns;
         };
         let used_ns = read_ns as f64 - self.read_ns - self.since_ns;
-        self.take_back(-used_ns);
+        if is_taken_back(used_ns) {
+            self.take_back(-used_ns);
+        }
         self.read_ns = read_ns as f64;
         self.since_ns = 0.0;
         self.core = u16::try_from(core).unwrap_or(UNKNOWN_CORE);
@@ -154,10 +158,15 @@ impl Clock<'_> {
 
     /// The kernel tells less than the ticks did: the last event was just being noted when the thread lost its core.
     fn take_back(&mut self, too_much_ns: f64) {
-        if let Some(last) = self.last.as_mut().filter(|_| too_much_ns >= OFF_CORE_NS) {
+        if let Some(last) = self.last.as_mut() {
             last.cpu_ns = last.cpu_ns.saturating_sub(too_much_ns as u64);
         }
     }
+}
+
+/// Whether CPU time before an event is so far below zero that the event before has too much.
+fn is_taken_back(used_ns: f64) -> bool {
+    used_ns <= -OFF_CORE_NS
 }
 
 /// Hands over the events of a thread with their times. Returns its CPU time then, in ns, the recorder's included.

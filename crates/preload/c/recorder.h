@@ -23,7 +23,7 @@
 
 /* Details of IO: as in crates/recording/src/model.rs. */
 enum io { READS, WRITES, POLLS, OTHER, INTERRUPTED, STORAGE };
-/* How long a sleep lasts: a time, until a time, or until a timer's next period. */
+/* How long a sleep lasts: a time, until a time, or until a timer's next period; as there. */
 enum sleep { SLEEP_FOR, SLEEP_UNTIL, SLEEP_PERIOD };
 
 /* A recorded thread. It lives in the thread's first chunk, for ever. */

@@ -119,6 +119,10 @@ kinds! {
 
 /// Detail of [`Kind::Exit`]: the end of its process has ended it.
 pub const EXIT_BY_PROCESS: u32 = 1;
+/// Detail of [`Kind::Sleep`]: until a time.
+pub const SLEEP_UNTIL: u32 = 1;
+/// Detail of [`Kind::Sleep`]: until the next period of a timer that goes on by itself.
+pub const SLEEP_PERIOD: u32 = 2;
 /// Details of [`Kind::Io`]: it has read, it has written, or it has waited for several files.
 pub const IO_READ: u32 = 0;
 /// See [`IO_READ`].

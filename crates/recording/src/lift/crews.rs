@@ -17,8 +17,8 @@ const SAME_WORK_FACTOR: f64 = 1.5;
 const LIKE_COSINE_MIN: f64 = 0.9;
 /// Fewest yields of a thread that looks for work.
 const YIELDS_MIN: usize = 3;
-/// Threads with so few calls are like those with none.
-const FEW_CALLS: f64 = 2.0;
+/// So few calls of a thread tell nothing of it.
+pub(super) const FEW_CALLS: usize = 2;
 /// Least share of the program's work that a crew does.
 const WORK_SHARE_MIN: f64 = 0.3;
 /// Threads that meet at barriers so often are no crew.
@@ -195,7 +195,9 @@ fn cosine(one: &HashMap<Kind, f64>, two: &HashMap<Kind, f64>) -> f64 {
         |kinds: &HashMap<Kind, f64>| kinds.values().map(|count| count * count).sum::<f64>();
     let product: f64 = one.iter().map(|(kind, count)| count * two.get(kind).unwrap_or(&0.0)).sum();
     match length(one) * length(two) {
-        0.0 => f64::from(u8::from(one.values().chain(two.values()).sum::<f64>() <= FEW_CALLS)),
+        0.0 => {
+            f64::from(u8::from(one.values().chain(two.values()).sum::<f64>() <= FEW_CALLS as f64))
+        }
         squares => product / squares.sqrt(),
     }
 }

@@ -1,15 +1,13 @@
 //! A thread that starts others and then takes jobs as they do, as the first one of a Go program: one that starts them,
 //! and one more that takes.
 
-use super::crews::{Crew, WORK_FACTOR, is_near, tells_kind};
+use super::crews::{Crew, FEW_CALLS, WORK_FACTOR, is_near, tells_kind};
 use crate::{Event, Kind, Recording, Thread, Wake};
 
 /// Who wakes others more than so many times as often as they do hands jobs out.
 const WAKES_FACTOR: usize = 2;
 /// But not with so few wake-ups per member: some come with the begin and the end.
 const WAKES_PER_MEMBER: usize = 4;
-/// Nor by so few locks and signals.
-const CALLS_PER_MEMBER: usize = 2;
 
 /// The recording in which the owner of a crew only starts it, and one more thread does what it did from then on. None
 /// if it takes no jobs, or if calls were recorded by which jobs may be handed out.
@@ -26,7 +24,7 @@ pub(super) fn divided(recording: &Recording, crew: &Crew) -> Option<Recording> {
     }
     members.push(&owner.events);
     let calls = members.iter().copied().flatten().filter(|event| tells_kind(event.kind)).count();
-    if calls > CALLS_PER_MEMBER * members.len() {
+    if calls > FEW_CALLS * members.len() {
         return None;
     }
     let taker = recording.threads.len() as u32;

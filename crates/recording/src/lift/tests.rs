@@ -182,19 +182,13 @@ fn h35_5_work_that_threads_steal_is_divided() {
 
 #[test]
 fn h35_5_the_thread_that_starts_others_may_take_as_they_do() {
-    let lifted = super::lift_shared(&crews::starts_and_takes(), &Options::default());
-    let lifted = lifted.expect("they share work");
-    // The last one does what the first one did from then on.
-    assert_eq!(lifted.report.jobs, [60, 50, 40], "{}", lifted.toml);
-    assert_work(&lifted);
-}
-
-#[test]
-fn h35_5_threads_that_yield_in_between_look_for_work() {
-    let lifted = super::lift_shared(&crews::yields_and_takes(), &Options::default());
-    let lifted = lifted.expect("they share work");
-    assert_eq!(lifted.report.jobs, [60, 50, 40], "{}", lifted.toml);
-    assert_work(&lifted);
+    // A kernel tells who woke whom, or threads that yield in between look for work.
+    for recording in [crews::starts_and_takes(), crews::yields_and_takes()] {
+        let lifted = super::lift_shared(&recording, &Options::default()).expect("they share work");
+        // The last one does what the first one did from then on.
+        assert_eq!(lifted.report.jobs, [60, 50, 40], "{}", lifted.toml);
+        assert_work(&lifted);
+    }
 }
 
 #[test]

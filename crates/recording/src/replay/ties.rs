@@ -7,14 +7,11 @@ use super::handed_out::Starters;
 use super::scan::{Arrivals, Counted, Lock, Scan};
 use super::streams::tie_streams;
 use super::{Mark, Place};
+use crate::model::{SLEEP_PERIOD, SLEEP_UNTIL};
 use crate::{Event, Kind, Recording, Wake};
 
 /// Detail of a futex's wait whose time was over (Linux's `ETIMEDOUT`).
 pub(super) const FUTEX_TIMED_OUT: u32 = 110;
-
-/// Details of sleeps until a time, and until the next period of a timer that goes on by itself.
-const SLEEP_UNTIL: u32 = 1;
-const SLEEP_PERIOD: u32 = 2;
 
 /// Ties everything but conditions.
 pub(super) fn tie_all(recording: &Recording, scan: &Scan, starters: &Starters, plan: &mut Plan) {

@@ -198,13 +198,13 @@ class Campaign:
 
         try:
             _calibrate(row, timed)
-            self.record_there(program, files)
             for name, scheduler in SCHEDULERS.items():
                 under = partial(timed, policy=scheduler.loaded)
                 for machine in CALIBRATED_ON:
                     _measure(row, name, machine, under)
+            self.record_there(program, files)
             row.failed = ""
-        except (Failed, VmError) as error:
+        except (Failed, VmError, InputError) as error:
             row.failed = str(error)
         print(f"{program.name}: {row.failed or 'done'}", flush=True)
 

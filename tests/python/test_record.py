@@ -221,6 +221,18 @@ def test_a_runtime_that_begins_before_the_recorder_is_seen(
     assert (found["begin parallel region"], found["begin share of region"]) == (12, 24)
 
 
+def test_a_thread_that_began_before_the_recorder_is_not_taken_for_the_first(
+    build: Build, tmp_path: Path
+) -> None:
+    """It was: the program's time until its begin was missing, and its processes might have each other's numbers."""
+    library = build("yielding.c", "-shared", "-fPIC", name="yielding.so")
+    program = build("own.c", "-Wl,--no-as-needed", str(library), name="own-yielding")
+    recording = recorded(tmp_path, program)
+    assert counts(recording)["yield"] > 0
+    _, _, _, cpu_ns, _ = recording.threads[0]
+    assert 50_000_000 <= cpu_ns <= json.loads(recording.info)["wall_ns"]
+
+
 def test_another_tool_of_openmp_comes_first(build: Build, libomp: Path, tmp_path: Path) -> None:
     found = counts(recorded(tmp_path, clang(build, "regions.c"), OMP_TOOL_LIBRARIES="theirs.so"))
     assert found["create"] == 1

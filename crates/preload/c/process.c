@@ -136,11 +136,15 @@ void end_thread(struct thread *self)
     errno = error;
 }
 
+/* Set once the process has its number and its first thread is recorded: constructors of libraries have created threads
+ * before, which go unseen until then. */
+static int is_open;
+
 /* The first call of a wrapper by a thread that no wrapper has created. */
 struct thread *enter(void)
 {
     resolve_once();
-    if (self_ == NO_THREAD || !control) {
+    if (self_ == NO_THREAD || !__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) || !control) {
         return NULL;
     }
     self_ = NO_THREAD;
@@ -219,6 +223,7 @@ static void open_recording(const char *folder)
         return;
     }
     begin_thread(self, is_continued);
+    __atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
     self->head->startup_us = (uint32_t)(begin_ns / 1000);
     uint64_t own_ns = thread_cpu_ns() - begin_ns;
     if (is_continued || process_number > 0) {

@@ -224,11 +224,14 @@ def test_a_runtime_that_begins_before_the_recorder_is_seen(
 def test_a_thread_that_began_before_the_recorder_is_not_taken_for_the_first(
     build: Build, tmp_path: Path
 ) -> None:
-    """It was: the program's time until its begin was missing, and its processes might have each other's numbers."""
+    """It was: the program's time until its begin was missing, and processes might have got each other's numbers."""
     library = build("yielding.c", "-shared", "-fPIC", name="yielding.so")
-    program = build("own.c", "-Wl,--no-as-needed", str(library), name="own-yielding")
+    program = build("yielding.c", "-DPROGRAM", "-Wl,--no-as-needed", str(library))
     recording = recorded(tmp_path, program)
     assert counts(recording)["yield"] > 0
+    assert counts(recording)["create"] == 1, (
+        "the first thread has begun the other, so a replay starts it in time"
+    )
     _, _, _, cpu_ns, _ = recording.threads[0]
     assert 50_000_000 <= cpu_ns <= json.loads(recording.info)["wall_ns"]
 

@@ -246,6 +246,46 @@ EXPORT int timerfd_settime(int file, int flags, const struct itimerspec *timer, 
     return error;
 }
 
+/* Who accepts connections there waits for who asks for one, not for bytes. */
+EXPORT int listen(int file, int count)
+{
+    resolve_once();
+    int error = real.listen(file, count);
+    if (!error && file >= 0 && file < FILES && is_own_memory()) {
+        __atomic_store_n(&files[file], OTHER_FILE, __ATOMIC_RELAXED);
+    }
+    return error;
+}
+
+#define WATCHED 8192
+/* What instances of epoll were last asked to tell by some data: a hash of both, and the file in the low bits. */
+static uint64_t watched[WATCHED];
+
+static uint64_t watch_key(int epoll, uint64_t data)
+{
+    uint64_t mixed = (data ^ (uint64_t)epoll << 48) * 0x9e3779b97f4a7c15u;
+    return (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15u / FILES * FILES;
+}
+
+EXPORT int epoll_ctl(int epoll, int operation, int file, struct epoll_event *event)
+{
+    resolve_once();
+    int error = real.epoll_ctl(epoll, operation, file, event);
+    if (!error && operation != EPOLL_CTL_DEL && file < FILES && is_own_memory()) {
+        uint64_t key = watch_key(epoll, event->data.u64);
+        __atomic_store_n(&watched[key / FILES % WATCHED], key | (uint64_t)file, __ATOMIC_RELAXED);
+    }
+    return error;
+}
+
+/* The file of which an instance of epoll has told by that data, whatever thread has asked it to; -1 if not known. */
+int watched_file(int epoll, uint64_t data)
+{
+    uint64_t key = watch_key(epoll, data);
+    uint64_t found = __atomic_load_n(&watched[key / FILES % WATCHED], __ATOMIC_RELAXED);
+    return found && found / FILES == key / FILES ? (int)(found % FILES) : -1;
+}
+
 EXPORT int signalfd(int file, const sigset_t *set, int flags)
 {
     resolve_once();

@@ -153,8 +153,27 @@ static void has_selected(struct thread *self, const fd_set *in, int count, uint6
     has_found(self, begin, stream, found, POLLS);
 }
 
+static void has_heard(struct thread *self, int epoll, const struct epoll_event *events, uint64_t begin, int found)
+{
+    if (ticks() - begin < short_ticks) {
+        return;
+    }
+    uint32_t stream = 0;
+    for (int index = 0; index < found; index++) {
+        if (events[index].events & EPOLLHUP) {
+            has_found(self, begin, 0, found, INTERRUPTED);
+            return;
+        }
+        if (!stream && events[index].events & EPOLLIN) {
+            stream = stream_of(self, watched_file(epoll, events[index].data.u64));
+        }
+    }
+    has_found(self, begin, stream, found, POLLS);
+}
+
 #define POLLED(call) TOLD(int, call, has_polled(self, files, count, begin, result))
 #define SELECTED(call) TOLD(int, call, has_selected(self, in, count, begin, result))
+#define HEARD(call) TOLD(int, call, has_heard(self, file, events, begin, result))
 
 EXPORT int poll(struct pollfd *files, nfds_t count, int ms)
 {
@@ -179,11 +198,11 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *errors, const str
 }
 EXPORT int epoll_wait(int file, struct epoll_event *events, int count, int ms)
 {
-    CALL(int, POLLS, file, real.epoll_wait(file, events, count, ms));
+    HEARD(real.epoll_wait(file, events, count, ms));
 }
 EXPORT int epoll_pwait(int file, struct epoll_event *events, int count, int ms, const sigset_t *mask)
 {
-    CALL(int, POLLS, file, real.epoll_pwait(file, events, count, ms, mask));
+    HEARD(real.epoll_pwait(file, events, count, ms, mask));
 }
 EXPORT int fsync(int file)
 {

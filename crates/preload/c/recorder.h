@@ -217,6 +217,7 @@ static inline enum io ended(ssize_t result, enum io aux)
 enum file { UNKNOWN_FILE, OTHER_FILE, PIPE, COUNTER, SOCKET, STORED, TIMER, SIGNALS, FILE_KINDS };
 uint32_t file_of(struct thread *self, int file);
 void forget_files(int from, int to);
+int watched_file(int epoll, uint64_t data);
 void has_read(struct thread *self, int file, uint64_t begin, ssize_t bytes);
 void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t result, enum io aux);
 void has_peeked(struct thread *self, int file, uint64_t begin, ssize_t bytes);

@@ -2,15 +2,17 @@
 //!
 //! A child of `vfork` shares its parent's memory until it executes its program, which is all that is recorded of it.
 
+use std::collections::BTreeMap;
+
 use crate::model::{IO_INTERRUPTED, Kind};
 use crate::{Event, Thread};
 
-/// A process that a recorded one has created.
+/// A process that a recorded one has created, or a thread of a process that nobody has seen create it.
 #[derive(Clone, Copy, Debug)]
 pub struct Child {
     /// Its first thread.
     pub thread: u32,
-    /// The first thread of its parent.
+    /// The first thread of its parent, or of its process.
     pub parent: u32,
 }
 
@@ -77,6 +79,19 @@ pub fn add_creations(threads: &mut [Thread], creators: &mut [u32], children: &[C
         creators[child.thread as usize] = creator + 1;
         insert(&mut threads[creator as usize].events, child.thread, at_ns);
     }
+}
+
+/// Threads that their processes have got unseen: by libraries that began before the recorder did.
+pub fn orphans(threads: &[Thread], creators: &[u32]) -> Vec<Child> {
+    let mut firsts: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut found = Vec::new();
+    for ((index, thread), creator) in (0..).zip(threads).zip(creators) {
+        let parent = *firsts.entry(thread.process).or_insert(index);
+        if *creator == 0 && parent != index {
+            found.push(Child { thread: index, parent });
+        }
+    }
+    found
 }
 
 /// Index of the thread of a child's parent that has created it, as far as can be told.

@@ -256,6 +256,8 @@ pub fn recording(
     signals.await_all(&mut threads);
     streams::resolve(&mut threads, &ends);
     children::add_creations(&mut threads, &mut creators, &family);
+    let orphans = children::orphans(&threads, &creators);
+    children::add_creations(&mut threads, &mut creators, &orphans);
     tell_creators(&mut threads, &creators);
     Recording { info, threads, is_cut_off: false }
 }

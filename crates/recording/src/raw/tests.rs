@@ -200,7 +200,7 @@ fn h34_02_chunks_are_put_in_order() {
     let other = started(File::new(0, 1, 2, 5)).fast(2, 0, 10, 0);
     let found = read(vec![third, other, second, first]);
     let kinds: Vec<Kind> = found.threads[0].events.iter().map(|event| event.kind).collect();
-    assert_eq!(kinds, [Kind::Start, Kind::Lock, Kind::Unlock, Kind::Exit]);
+    assert_eq!(kinds, [Kind::Start, Kind::Create, Kind::Lock, Kind::Unlock, Kind::Exit]);
     assert_eq!(found.threads.len(), 2);
 }
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import queue
 import select
 import signal
 import socket
@@ -10,6 +11,8 @@ import threading
 import time
 
 TURNS = 12
+POLLED_S = 0.04
+"""A client's work before it connects, where its server waits for it by a poller."""
 
 
 def work(seconds: float) -> None:
@@ -43,7 +46,35 @@ def through_pair():
     return ends(one), ends(other)
 
 
-def through_server(family, address):
+def through_a_thread_that_hears():
+    """A thread hears by epoll that there is something, and another one reads it."""
+    (read_a, write_a), (read_b, write_b) = os.pipe(), os.pipe()
+
+    def heard(file):
+        poller, heard = select.epoll(), queue.SimpleQueue()
+        poller.register(file, select.EPOLLIN | select.EPOLLONESHOT)
+
+        def hear():
+            while True:
+                poller.poll()
+                heard.put(None)
+
+        def receive():
+            heard.get()
+            os.read(file, 1)
+            poller.modify(file, select.EPOLLIN | select.EPOLLONESHOT)
+
+        threading.Thread(target=hear, daemon=True).start()
+        return receive
+
+    return lambda: (lambda: os.write(write_a, b"a"), heard(read_b)), lambda: (
+        lambda: os.write(write_b, b"b"),
+        heard(read_a),
+    )
+
+
+def through_server(family, address, poller=None):
+    """The server waits for its client by a poller, if there is one."""
     server = socket.socket(family)
     server.bind(address)
     server.listen(1)
@@ -53,10 +84,18 @@ def through_server(family, address):
 
     def client():
         made = socket.socket(family)
+        if poller:
+            work(POLLED_S)
         made.connect(server.getsockname())
         return ends(made)
 
-    return lambda: ends(server.accept()[0]), client
+    def served():
+        if poller:
+            poller.register(server, select.POLLIN)
+            poller.poll()
+        return ends(server.accept()[0])
+
+    return served, client
 
 
 def through_counters():
@@ -111,6 +150,9 @@ def main() -> None:
         "pipes": through_pipes,
         "socketpair": through_pair,
         "tcp": lambda: through_server(socket.AF_INET, ("127.0.0.1", 0)),
+        "accepted by poll": lambda: through_server(socket.AF_INET, ("127.0.0.1", 0), select.poll()),
+        "accepted by epoll": lambda: through_server(socket.AF_INET, ("127.0.0.1", 0), select.epoll()),
+        "a thread that hears": through_a_thread_that_hears,
         "unix": lambda: through_server(socket.AF_UNIX, f"\0ampsched-{os.getpid()}"),
         "eventfd": through_counters,
         "signals": through_signals,

@@ -1,7 +1,16 @@
-/* A library whose constructor begins a thread that yields all the time, as runtimes for numbers do, and works 50 ms. */
+/* A library whose constructor begins a thread that yields all the time, as runtimes for numbers do, and works 50 ms;
+ * and a program that sleeps. */
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
+
+#ifdef PROGRAM
+
+int main(void) {
+    return nanosleep(&(struct timespec){0, 50000000}, NULL);
+}
+
+#else
 
 static void *yield(void *nothing) {
     for (;;) {
@@ -18,3 +27,5 @@ __attribute__((constructor)) static void begin(void) {
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     }
 }
+
+#endif

@@ -9,7 +9,7 @@ use crate::{Event, Kind, Recording};
 const JOB_SHARE_MIN: f64 = 0.1;
 /// Least jobs per member.
 const JOBS_MIN: usize = 2;
-/// Jobs whose deviations differ by less, as a share of their mean, are equally alike.
+/// Jobs whose distances to their median differ by less, as a share of their mean, are equally alike.
 const UNEVEN_STEP: f64 = 0.25;
 /// Pieces per member, on average, if nothing tells where jobs end.
 const PIECES: f64 = 50.0;
@@ -142,16 +142,17 @@ impl<'a> Works<'a> {
         Self { recording, by_member: members.iter().map(of).collect() }
     }
 
-    /// How much jobs differ: the standard deviation of their work by its mean, in steps.
+    /// How much jobs differ: their mean distance to the median by their mean, in steps. The last block of a file is
+    /// short and may be one of few: by it, the standard deviation hides that the others agree.
     fn unevenness(&self, jobs: &[Job]) -> u32 {
         let work = |job: &Job| {
             self.by_member[&job.member][job.first as usize..=job.last as usize].iter().sum::<f64>()
         };
-        let works: Vec<f64> = jobs.iter().map(work).collect();
-        let mean = works.iter().sum::<f64>() / works.len() as f64;
-        let variance =
-            works.iter().map(|work| (work - mean).powi(2)).sum::<f64>() / works.len() as f64;
-        (variance.sqrt() / mean.max(1.0) / UNEVEN_STEP).round() as u32
+        let mut works: Vec<f64> = jobs.iter().map(work).collect();
+        works.sort_by(f64::total_cmp);
+        let Some(median) = works.get(works.len() / 2) else { return 0 };
+        let distances: f64 = works.iter().map(|work| (work - median).abs()).sum();
+        (distances / works.iter().sum::<f64>().max(1.0) / UNEVEN_STEP).round() as u32
     }
 
     fn total(&self, member: u32) -> f64 {
@@ -193,11 +194,12 @@ impl<'a> Works<'a> {
         let all: f64 = pieces.iter().map(|piece| piece.3).sum();
         // The mean as work sees it: short pieces do not count.
         let squares: f64 = pieces.iter().map(|piece| piece.3 * piece.3).sum();
-        let least = JOB_SHARE_MIN * squares / all.max(1.0);
+        let mean = squares / all.max(1.0);
         let mut found: Vec<(u32, u32, u32, f64)> = Vec::new();
         let mut open: Option<(u32, u32, u32, f64)> = None;
         for piece in pieces {
             let (member, mut first, last, mut work) = piece;
+            let is_short = work < JOB_SHARE_MIN * mean;
             if let Some(short) = open.take() {
                 if short.0 == member {
                     (first, work) = (short.1, work + short.3);
@@ -205,7 +207,8 @@ impl<'a> Works<'a> {
                     append(&mut found, short);
                 }
             }
-            match work < least {
+            // Several that are short are no job either, unless they are as much as one together.
+            match is_short && work < mean {
                 true => open = Some((member, first, last, work)),
                 false => found.push((member, first, last, work)),
             }

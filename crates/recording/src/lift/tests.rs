@@ -141,6 +141,16 @@ fn jobs_handed_out_by_conditions_of_each_thread_are_a_queue() {
     assert_work(&lifted);
 }
 
+/// What is done before and after a block is packed was a job of its own, as both together were a tenth of one; and two
+/// blocks at a time were as alike as single ones, by the last one.
+#[test]
+fn h35_5_what_is_short_between_two_jobs_is_no_job() {
+    let lifted =
+        super::lift_shared(&crews::blocks(3, 10), &Options::default()).expect("they take blocks");
+    assert_eq!(lifted.report.jobs, [4, 3, 3], "{}", lifted.toml);
+    assert_work(&lifted);
+}
+
 #[test]
 fn h35_5_only_work_that_several_threads_take_is_shared() {
     let shared = |recording| super::lift_shared(&recording, &Options::default()).is_some();

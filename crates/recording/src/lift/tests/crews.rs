@@ -38,6 +38,33 @@ pub fn handed_out(workers: usize, jobs: usize, meets: bool) -> Recording {
     script.end()
 }
 
+/// Threads take blocks: each is read, packed and written, with one lock before, between and after; the last is short. The
+/// first thread waits for some of them.
+pub fn blocks(workers: usize, count: usize) -> Recording {
+    let mut script = Script::new(workers + 1);
+    let mut ends_ns = Vec::new();
+    for block in 0..count {
+        let worker = (1..=workers).min_by_key(|one| script.clock(*one)).unwrap_or(1);
+        let us = if block + 1 == count { 15_000 } else { 60_000 };
+        for part_us in [4_000, us, 2_000] {
+            script.add(worker, Kind::Lock, RESULTS, 1_000 * part_us);
+            script.add(worker, Kind::Unlock, RESULTS, 0);
+        }
+        if block % 2 == 1 {
+            script.add(worker, Kind::Signal, DONE, 0);
+            ends_ns.push(script.clock(worker));
+        }
+    }
+    ends_ns.sort_unstable();
+    for end_ns in ends_ns {
+        script.add(0, Kind::Lock, RESULTS, 0);
+        script.add(0, Kind::CondWait, DONE, 0);
+        script.wait(0, Kind::CondWake, DONE, end_ns + 10);
+        script.add(0, Kind::Unlock, RESULTS, 0);
+    }
+    script.end()
+}
+
 const REQUESTS: u32 = 900;
 const ANSWERS: u32 = 901;
 

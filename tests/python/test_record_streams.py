@@ -62,7 +62,7 @@ POLLED = ["accepted by poll", "accepted by epoll", "a thread that hears"]
 
 
 @pytest.mark.parametrize(
-    "how", ["pipes", "socketpair", "unix", "tcp", "eventfd", "signals", "signalfd", *POLLED]
+    "how", ["pipes", "socketpair", "unix", "tcp", "eventfd", "futex", "signals", "signalfd", *POLLED]
 )
 def test_h35_1_who_talks_by_turns_is_as_fast_as_the_cores(how: str, tmp_path: Path) -> None:
     work_ms, known, took_ms = recorded([*PYTHON.split(), str(TALKS), how, str(TURN_S)], tmp_path)
@@ -102,6 +102,30 @@ def test_h35_1_a_pool_of_processes_is_as_fast_as_the_cores(tmp_path: Path) -> No
     work_ms, known, took_ms = recorded([sys.executable, str(tmp_path / "pool.py")], tmp_path)
     assert took_ms(20) <= allowed_ms(work_ms)
     assert took_ms(0.1) >= 10 * work_ms / 4
+    assert known > 0.9
+
+
+POLLS_FOR_THE_END = """
+import os, select, socket
+here, there = socket.socketpair()
+if os.fork() == 0:
+    here.close()
+    there.send(b"x")
+    sum(range(6_000_000))
+    os._exit(0)
+there.close()
+here.recv(1)
+select.select([here], [], [])
+sum(range(3_000_000))
+os.wait()
+"""
+
+
+def test_h35_1_a_poll_that_finds_the_end_waits_for_who_has_written(tmp_path: Path) -> None:
+    """It was input from outside, as nobody had written what it found."""
+    work_ms, known, took_ms = recorded([*PYTHON.split(), "-c", POLLS_FOR_THE_END], tmp_path)
+    assert took_ms(20) <= allowed_ms(work_ms)
+    assert took_ms(0.1) >= 10 * 0.9 * work_ms
     assert known > 0.9
 
 

@@ -47,15 +47,15 @@ static long futex(struct thread *self, const long given[6])
 {
     long command = given[1] & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
     int waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
-    if (waits) {
-        before(self);
-    }
+    before(self);
+    uint64_t begin = ticks();
     long result = real.syscall(SYS_futex, given[0], given[1], given[2], given[3], given[4], given[5]);
     const void *address = (const void *)given[0];
     if (waits) {
         after(self, FUTEX_WAIT_EVENT, 0, address, result < 0 ? (uint32_t)errno : 0);
     } else if (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET) {
-        note(self, FUTEX_WAKE_EVENT, 0, hash(address), result > 0 ? (uint32_t)result : 0);
+        /* Who was woken may have gone on since. */
+        note_at(self, begin, FUTEX_WAKE_EVENT, hash(address), result > 0 ? (uint32_t)result : 0);
     }
     return result;
 }

@@ -167,7 +167,8 @@ fn explain(events: &mut [Event], poll: usize, cause: usize, ends_ns: &[u64]) {
     }
 }
 
-/// The end of what can be read comes with the end of the last thread that has written it.
+/// The end of what can be read comes with the end of the last thread that has written it; a poll finds it as it finds
+/// bytes, but nobody has written any meanwhile.
 fn await_closing(threads: &mut [Thread]) {
     let mut last_writes: HashMap<u32, (u64, u32)> = HashMap::new();
     for (index, thread) in (0..).zip(threads.iter()) {
@@ -177,11 +178,15 @@ fn await_closing(threads: &mut [Thread]) {
         }
     }
     let ends_ns = ends_ns(threads);
-    for event in all(threads).filter(|event| event.kind == Kind::Io && event.aux == IO_INTERRUPTED)
-    {
-        let writer = last_writes.get(&event.object).map(|last| last.1);
-        let inside = event.waits_from_ns()..=event.at_ns;
-        if let Some(writer) = writer.filter(|writer| inside.contains(&ends_ns[*writer as usize])) {
+    for event in all(threads) {
+        let Some((written_ns, writer)) = last_writes.get(&event.object).copied() else { continue };
+        let from_ns = event.waits_from_ns();
+        let is_end = match event.kind {
+            Kind::Io => event.aux == IO_INTERRUPTED,
+            Kind::Read => event.aux == 0 && written_ns < from_ns,
+            _ => false,
+        };
+        if is_end && (from_ns..=event.at_ns).contains(&ends_ns[writer as usize]) {
             (event.kind, event.object, event.aux) = (Kind::Join, writer, 0);
         }
     }

@@ -111,6 +111,32 @@ def through_counters():
     return lambda: one, lambda: (lambda: os.eventfd_write(here, 1), lambda: os.eventfd_read(there))
 
 
+def through_futexes():
+    """As Rust's and Erlang's libraries wait: system calls of their own."""
+    libc, words = ctypes.CDLL(None), (ctypes.c_int * 2)()
+    futex, wait, wake = 202 if os.uname().machine == "x86_64" else 98, 0, 1
+
+    def word(place):
+        return ctypes.byref(words, place * ctypes.sizeof(ctypes.c_int))
+
+    def ends(own, other):
+        turn = 0
+
+        def send():
+            words[other] += 1
+            libc.syscall(futex, word(other), wake, 1, None, None, 0)
+
+        def receive():
+            nonlocal turn
+            while words[own] == turn:
+                libc.syscall(futex, word(own), wait, turn, None, None, 0)
+            turn += 1
+
+        return send, receive
+
+    return lambda: ends(0, 1), lambda: ends(1, 0)
+
+
 def through_signals():
     number = signal.SIGUSR1
     signal.pthread_sigmask(signal.SIG_BLOCK, {number})
@@ -155,11 +181,12 @@ def main() -> None:
         "a thread that hears": through_a_thread_that_hears,
         "unix": lambda: through_server(socket.AF_UNIX, f"\0ampsched-{os.getpid()}"),
         "eventfd": through_counters,
+        "futex": through_futexes,
         "signals": through_signals,
         "signalfd": through_signals_of_files,
     }
     first, second = ways[how]()
-    if how == "eventfd":
+    if how in ("eventfd", "futex"):
         thread = threading.Thread(target=lambda: play(*second(), False, seconds))
         thread.start()
         play(*first(), True, seconds)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ampsched_lab.recordings.elsewhere.found import Found
 from ampsched_lab.recordings.elsewhere.measure import Timed
+from ampsched_lab.recordings.elsewhere.page import table_of, text_of
 from ampsched_lab.recordings.elsewhere.programs import ALWAYS, HERE, files_of, programs
-from ampsched_lab.recordings.elsewhere.run import Found, text_of
 from ampsched_lab.recordings.exact import machine_text
 
 
@@ -17,7 +18,8 @@ def test_there_are_24_programs_of_six_kinds() -> None:
     assert {program.kind for program in programs()} == {
         "threads", "processes", "interpreters", "managed", "servers", "runtimes"
     }  # fmt: skip
-    for program in programs():
+    assert len(programs("further")) == 15
+    for program in [*programs(), *programs("further")]:
         own = [word for word in program.words if (HERE / "sources" / word).suffix in {".sh", ".py", ".js"}]
         assert all((HERE / "sources" / word).is_file() for word in own), program.name
 
@@ -56,6 +58,21 @@ def test_a_program_is_as_fast_there_as_here() -> None:
     assert found.errors("acfs") == {}
     found.predicted_there = {"linux": {"4B4S": 90.0}}
     assert found.errors("linux", is_there=True) == pytest.approx({"4B4S": -0.1})
+
+
+def test_the_products_table_has_the_errors_of_each_kind() -> None:
+    def row(like: str, times: list[int], predicted: float, refused: str = "") -> Found:
+        own = Found(like=like, refused=refused)
+        own.measured, own.predicted = {"acfs": {"2B2S": times}}, {"acfs": {"2B2S": predicted}}
+        return own
+
+    rows = [
+        row("threads", [100], 90.0),
+        row("threads", [100], 104.0),
+        row("waiting", [100], 300.0, "too little"),
+    ]
+    told = {"programs": 2, "runs": 2, "mean": 0.07, "worst": -0.1}
+    assert tomllib.loads(table_of(rows)) == {"threads": told}
 
 
 def test_costs_of_a_faster_machine_are_lower_but_ticks_are_not() -> None:

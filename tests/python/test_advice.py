@@ -15,6 +15,7 @@ from ampsched.recording.advice import BASELINE, FIRST_CHOICE, Choice, advise
 from ampsched.recording.check import check
 from ampsched.recording.imports import import_file
 from ampsched.recording.machine import machine_text, recorded_machine
+from ampsched.recording.model_error import KINDS, kind_of, model_error
 from ampsched.statistics import Estimate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,9 +48,23 @@ def test_the_answer_has_everything_that_a_decision_needs() -> None:
     assert found.sharing.share > 0.95
     assert found.sharing.change.high < -0.2
     text = "\n".join(lines(found, "2B2S", ["./uneven"]))
-    assert len(text.splitlines()) <= 12
+    assert len(text.splitlines()) <= 13
     assert f"best: {found.best.policy}" in text
     assert json.dumps(found.to_dict())
+
+
+def test_h35_5_the_models_own_error_is_told_by_what_the_program_is_like() -> None:
+    processes, threads = load(EXACT / "build-make.ampr"), load(UNEVEN)
+    told = [(processes, 1.0, "processes"), (threads, 1.0, "threads"), (processes, 0.8, "waiting")]
+    for recording, follows, kind in told:
+        found = model_error(recording, follows)
+        assert found.kind == kind_of(recording, follows) == kind
+        assert 0 < found.mean <= abs(found.worst)
+        assert found.programs > 1
+    assert {kind for *_, kind in told} == set(KINDS)
+    advice = advise(UNEVEN, "2B2S", ("linux", "acfs"), repeat=2)
+    assert f"model: {advice.model_error.text}" in lines(advice, "2B2S", ["./uneven"])
+    assert advice.to_dict()["model_error"]["kind"] == "threads"
 
 
 @pytest.mark.parametrize(

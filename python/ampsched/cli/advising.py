@@ -160,6 +160,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         f"({advice.check.error:+.1%})",
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
+        f"model: {advice.model_error.text}",
     ]
     if advice.sharing is not None:
         change = advice.sharing.change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, NOISE, Check, check
 from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
+from ampsched.recording.model_error import ModelError, model_error
 from ampsched.recording.replay import replayed
 from ampsched.recording.summary import coverage, ending, follows_text
 from ampsched.statistics import Estimate
@@ -104,6 +105,7 @@ class Advice:
         notes: What the replay honours differently.
         comparison: The runs behind it.
         target: Arguments of ``ampsched live run`` for the same program.
+        model_error: How far predictions of such programs were off where that was measured.
     """
 
     name: str
@@ -117,6 +119,7 @@ class Advice:
     notes: tuple[str, ...]
     comparison: Comparison
     target: str
+    model_error: ModelError
 
     @property
     def best(self) -> Choice:
@@ -160,6 +163,7 @@ class Advice:
                 }
                 for choice in self.choices
             ],
+            "model_error": asdict(self.model_error),
             "speedup": self.speedup,
             "best_if": self.best_if,
             "equals": list(self.equals),
@@ -273,6 +277,7 @@ def advise(
         notes=tuple(replay.notes),
         comparison=comparison,
         target=_target(info),
+        model_error=model_error(recording, checked.follows),
     )
 
 

@@ -1,4 +1,4 @@
-"""The programs of programs.toml: what they are, how they are built, what they work on, and the files that they need."""
+"""The programs of both sets: what they are, how they are built, what they work on, and the files that they need."""
 
 import os
 import re
@@ -49,9 +49,13 @@ class Program:
         return self.command.split()
 
 
-def programs() -> list[Program]:
-    """All of them, in the order of the file."""
-    rows = tomllib.loads((HERE / "programs.toml").read_text("utf-8"))
+SETS = ("programs", "further")
+"""The 24 by which recordings were judged while they were built, and 15 others."""
+
+
+def programs(of: str = SETS[0]) -> list[Program]:
+    """All of a set, in the order of its file."""
+    rows = tomllib.loads((HERE / f"{of}.toml").read_text("utf-8"))
     return [Program(name, **row) for name, row in rows.items()]
 
 

@@ -38,8 +38,8 @@ pub fn handed_out(workers: usize, jobs: usize, meets: bool) -> Recording {
     script.end()
 }
 
-/// Threads take blocks: each is read, packed and written, with one lock before, between and after; the last is short. The
-/// first thread waits for some of them.
+/// Threads take blocks: each is read, packed and written, with one lock before, between and after; the last is short.
+/// The first thread waits for some of them.
 pub fn blocks(workers: usize, count: usize) -> Recording {
     let mut script = Script::new(workers + 1);
     let mut ends_ns = Vec::new();

@@ -1,0 +1,3 @@
+rm -rf built
+mkdir built
+ninja -j3 -f rules.ninja >/dev/null

@@ -1,0 +1,66 @@
+"""The model's own error: how far times that recordings predicted were off where the programs then ran.
+
+The laboratory writes the table (`make -C lab truth-elsewhere`): programs were recorded on two equal cores, predicted
+for machines with unequal ones, and run there. No seed shows this error, and no interval of seeds contains it.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ampsched.recording import Recording
+
+TABLE = "model-errors.toml"
+"""The table, among the shipped data."""
+FOLLOWS_MOST = 0.9
+"""Of programs of which less follows the cores, what they wait for decides."""
+KINDS = {
+    "waiting": "of which a tenth of the time or more follows no cores",
+    "processes": "of several processes",
+    "threads": "of one process",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelError:
+    """What is known of programs of a kind.
+
+    Attributes:
+        kind: One of `KINDS`.
+        programs: How many there were.
+        runs: How often they ran, each program once per machine.
+        mean: Mean of the predicted times' absolute errors, as a part of the time.
+        worst: The largest error: 0.1 is 10 % too long.
+    """
+
+    kind: str
+    programs: int
+    runs: int
+    mean: float
+    worst: float
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        programs = f"{self.programs} programs {KINDS[self.kind]}"
+        return f"{self.mean:.1%} off on average, {self.worst:+.1%} at worst ({programs})"
+
+
+def kind_of(recording: Recording, follows: float) -> str:
+    """Which of `KINDS` a program is, by its recording and the share of its time that follows the cores, 0 to 1."""
+    if follows < FOLLOWS_MOST:
+        return "waiting"
+    return "processes" if len({process for _, process, *_ in recording.threads}) > 1 else "threads"
+
+
+def model_error(recording: Recording, follows: float) -> ModelError:
+    """What is known of programs such as a recorded one; see `kind_of`."""
+    kind = kind_of(recording, follows)
+    return ModelError(kind=kind, **_table()[kind])
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((files("ampsched") / "data" / TABLE).read_text("utf-8"))

@@ -129,6 +129,34 @@ def test_h35_1_a_poll_that_finds_the_end_waits_for_who_has_written(tmp_path: Pat
     assert known > 0.9
 
 
+READS_WHAT_IS_IN_MEMORY = """
+import os, sys, threading
+
+def read():
+    for _ in range(10):
+        file = os.open(sys.argv[1], os.O_RDONLY)
+        while os.read(file, 1 << 20):
+            pass
+        os.close(file)
+
+threads = [threading.Thread(target=read) for _ in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_h35_2_who_reads_from_memory_waits_for_no_disk(tmp_path: Path) -> None:
+    """Where there are more threads than cores, waits for a core inside of a read were the disk's."""
+    data = tmp_path / "data"
+    data.write_bytes(bytes(16 << 20))
+    recorded([*PYTHON.split(), "-c", READS_WHAT_IS_IN_MEMORY, str(data)], tmp_path)
+    recording = load(tmp_path / "streams.ampr")
+    # Where memory is short, the kernel may have dropped a part of the file.
+    assert dict(recording.counts).get("input or output", 0) <= 6
+
+
 WRITE = """
 import sys
 for number in range(150):

@@ -10,6 +10,7 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+#define FUSE 0x65735546 /* include/uapi/linux/magic.h: FUSE_SUPER_MAGIC */
 #define FILES 4096 /* descriptors that are known; others are taken for OTHER_FILE */
 static uint32_t files[FILES];
 static uint8_t has_period[FILES]; /* timers that go on by themselves */
@@ -96,11 +97,38 @@ void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t re
     }
 }
 
+/* Whether the thread may have waited for a disk: it has read from one since it was last asked, or another process reads
+ * for it. What it had to read was in memory otherwise, so it has waited for a core. */
+static int has_read_disk(struct thread *self, int file)
+{
+    if (self->is_busy || is_sandboxed) {
+        return 1;
+    }
+    int error = errno;
+    self->is_busy = 1;
+    __asm__ volatile("" ::: "memory");
+    int has_read = 1;
+    if (real.syscall(SYS_getrusage, RUSAGE_THREAD, &self->answer.usage) == 0) {
+        uint64_t blocks = (uint64_t)self->answer.usage.ru_inblock;
+        has_read = blocks != self->blocks_read;
+        self->blocks_read = blocks;
+    }
+    if (!has_read && real.syscall(SYS_fstatfs, file, &self->answer.system) == 0) {
+        has_read = self->answer.system.f_type == FUSE;
+    }
+    __asm__ volatile("" ::: "memory");
+    self->is_busy = 0;
+    errno = error;
+    return has_read;
+}
+
 /* A call that waited ends; `bytes` is negative if it failed, 0 at the end of what can be read. */
 static void end_wait(struct thread *self, uint32_t id, int file, enum io aux, ssize_t bytes)
 {
     uint32_t object = is_stream(id) ? id : (uint32_t)file;
-    note(self, IO, WAITED, object, ended(bytes, kind_of(id) == STORED ? STORAGE : aux));
+    if (kind_of(id) != STORED || aux != READS || has_read_disk(self, file)) {
+        note(self, IO, WAITED, object, ended(bytes, kind_of(id) == STORED ? STORAGE : aux));
+    }
 }
 
 /* What was read or written there changes nothing for who reads next. */
@@ -108,6 +136,14 @@ void has_peeked(struct thread *self, int file, uint64_t begin, ssize_t bytes)
 {
     if (ticks() - begin >= short_ticks) {
         end_wait(self, file_of(self, file), file, READS, bytes);
+    }
+}
+
+/* The same of what was written there, or brought to the disk. */
+void has_stored(struct thread *self, int file, uint64_t begin, ssize_t bytes)
+{
+    if (ticks() - begin >= short_ticks) {
+        end_wait(self, file_of(self, file), file, WRITES, bytes);
     }
 }
 

@@ -48,11 +48,11 @@ EXPORT ssize_t write(int file, const void *from, size_t bytes)
 }
 EXPORT ssize_t pwrite64(int file, const void *from, size_t bytes, off64_t at)
 {
-    TRANSFER(has_peeked, file, real.pwrite64(file, from, bytes, at));
+    TRANSFER(has_stored, file, real.pwrite64(file, from, bytes, at));
 }
 EXPORT ssize_t pwrite(int file, const void *from, size_t bytes, off_t at)
 {
-    TRANSFER(has_peeked, file, real.pwrite(file, from, bytes, at));
+    TRANSFER(has_stored, file, real.pwrite(file, from, bytes, at));
 }
 EXPORT ssize_t writev(int file, const struct iovec *from, int count)
 {
@@ -206,11 +206,11 @@ EXPORT int epoll_pwait(int file, struct epoll_event *events, int count, int ms, 
 }
 EXPORT int fsync(int file)
 {
-    TOLD(int, real.fsync(file), has_peeked(self, file, begin, result));
+    TOLD(int, real.fsync(file), has_stored(self, file, begin, result));
 }
 EXPORT int fdatasync(int file)
 {
-    TOLD(int, real.fdatasync(file), has_peeked(self, file, begin, result));
+    TOLD(int, real.fdatasync(file), has_stored(self, file, begin, result));
 }
 EXPORT int sigwait(const sigset_t *set, int *number)
 {

@@ -8,9 +8,11 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #include "form.h"
@@ -50,7 +52,10 @@ struct thread {
     union {                       /* of files.c and sockets.c: nothing big lies on the program's stack */
         struct stat status;
         struct sockaddr_un address;
+        struct rusage usage;
+        struct statfs system;
     } answer;
+    uint64_t blocks_read; /* of disks, when a wait for one was last looked at */
 };
 
 #define HIDDEN 2      /* inside a runtime whose own ways to wait and to wake are no events */
@@ -221,6 +226,7 @@ int watched_file(int epoll, uint64_t data);
 void has_read(struct thread *self, int file, uint64_t begin, ssize_t bytes);
 void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t result, enum io aux);
 void has_peeked(struct thread *self, int file, uint64_t begin, ssize_t bytes);
+void has_stored(struct thread *self, int file, uint64_t begin, ssize_t bytes);
 void has_written(struct thread *self, int file, uint64_t begin, ssize_t bytes);
 static inline enum file kind_of(uint32_t id)
 {

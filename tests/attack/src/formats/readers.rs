@@ -138,6 +138,7 @@ const PYTHON: &[&str] = &[
     "recording/check.py",
     "recording/each_kind.py",
     "recording/lift.py",
+    "recording/model_error.py",
     "recording/preload.py",
     "recording/summary.py",
     "recording/system.py",

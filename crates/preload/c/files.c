@@ -10,7 +10,6 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
-#define FUSE 0x65735546 /* include/uapi/linux/magic.h: FUSE_SUPER_MAGIC */
 #define FILES 4096 /* descriptors that are known; others are taken for OTHER_FILE */
 static uint32_t files[FILES];
 static uint8_t has_period[FILES]; /* timers that go on by themselves */
@@ -97,8 +96,28 @@ void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t re
     }
 }
 
-/* Whether the thread may have waited for a disk: it has read from one since it was last asked, or another process reads
- * for it. What it had to read was in memory otherwise, so it has waited for a core. */
+/* Whether another process or computer reads for who reads there (include/uapi/linux/magic.h). */
+static int is_served(uint32_t type)
+{
+    switch (type) {
+    case 0x65735546: /* FUSE */
+    case 0x6969: /* NFS */
+    case 0x517b: /* SMB */
+    case 0xff534d42: /* CIFS */
+    case 0xfe534d42: /* SMB2 */
+    case 0x01021997: /* 9P */
+    case 0x00c36400: /* Ceph */
+    case 0x5346414f: /* AFS, as OpenAFS has it */
+    case 0x6b414653: /* AFS */
+    case 0x73757245: /* Coda */
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Whether the thread may have waited for a disk: it has read from one since it was last asked, or others read for it.
+ * Else what it had to read was in memory, so it has waited for a core. */
 static int has_read_disk(struct thread *self, int file)
 {
     if (self->is_busy || is_sandboxed) {
@@ -114,7 +133,7 @@ static int has_read_disk(struct thread *self, int file)
         self->blocks_read = blocks;
     }
     if (!has_read && real.syscall(SYS_fstatfs, file, &self->answer.system) == 0) {
-        has_read = self->answer.system.f_type == FUSE;
+        has_read = is_served((uint32_t)self->answer.system.f_type);
     }
     __asm__ volatile("" ::: "memory");
     self->is_busy = 0;

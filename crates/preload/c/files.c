@@ -12,6 +12,8 @@
 #endif
 #define FILES 4096 /* descriptors that are known; others are taken for OTHER_FILE */
 static uint32_t files[FILES];
+static uint32_t devices[FILES]; /* those of files of disks */
+int counts_blocks;
 static uint8_t has_period[FILES]; /* timers that go on by themselves */
 
 static uint32_t id_of(uint64_t value, enum file kind)
@@ -32,6 +34,14 @@ static int is_stored(mode_t mode)
     return S_ISREG(mode) || S_ISBLK(mode) || S_ISDIR(mode);
 }
 
+/* Who accepts connections there waits for who asks for one, not for bytes. */
+static int accepts(int file)
+{
+    int is_accepting = 0;
+    socklen_t length = sizeof is_accepting;
+    return !real.syscall(SYS_getsockopt, file, SOL_SOCKET, SO_ACCEPTCONN, &is_accepting, &length) && is_accepting;
+}
+
 /* Asks the kernel, but not where a signal's handler has interrupted this, nor in a sandbox, which may kill for it. */
 static uint32_t learn(struct thread *self, int file)
 {
@@ -44,12 +54,13 @@ static uint32_t learn(struct thread *self, int file)
     __asm__ volatile("" ::: "memory");
     struct stat *status = &self->answer.status;
     if (real.syscall(SYS_fstat, file, status) == 0) {
-        uint64_t inode = status->st_ino ^ (uint64_t)status->st_dev << 40;
+        uint64_t device = status->st_dev, inode = status->st_ino ^ device << 40;
         id = S_ISFIFO(status->st_mode)    ? id_of(inode, PIPE)
-             : S_ISSOCK(status->st_mode)  ? id_of(inode, SOCKET)
+             : S_ISSOCK(status->st_mode)  ? (accepts(file) ? OTHER_FILE : id_of(inode, SOCKET))
              : is_stored(status->st_mode) ? STORED
                                           : OTHER_FILE;
         if (is_own_memory()) {
+            devices[file] = (uint32_t)device;
             __atomic_store_n(&files[file], id, __ATOMIC_RELAXED);
         }
     }
@@ -96,56 +107,75 @@ void has_waited(struct thread *self, uint64_t begin, uint32_t object, ssize_t re
     }
 }
 
-/* Whether another process or computer reads for who reads there (include/uapi/linux/magic.h). */
-static int is_served(uint32_t type)
+/* Whether the kernel counts for the thread that reads there what is read of disks (include/uapi/linux/magic.h): not
+ * where another process or computer reads for it, nor in what kernels make up. */
+static int is_counted(uint32_t type)
 {
     switch (type) {
-    case 0x65735546: /* FUSE */
-    case 0x6969: /* NFS */
-    case 0x517b: /* SMB */
-    case 0xff534d42: /* CIFS */
-    case 0xfe534d42: /* SMB2 */
-    case 0x01021997: /* 9P */
-    case 0x00c36400: /* Ceph */
-    case 0x5346414f: /* AFS, as OpenAFS has it */
-    case 0x6b414653: /* AFS */
-    case 0x73757245: /* Coda */
+    case 0xef53: /* ext */
+    case 0x58465342: /* XFS */
+    case 0x9123683e: /* Btrfs */
+    case 0x794c7630: /* overlay */
+    case 0xf2f52010: /* F2FS */
+    case 0xca451a4e: /* bcachefs */
+    case 0x4d44: /* FAT */
+    case 0x2011bab0: /* exFAT */
+    case 0x73717368: /* SquashFS */
+    case 0xe0f5e1e2: /* EROFS */
+    case 0x9660: /* ISO 9660 */
+    case 0x01021994: /* tmpfs */
+    case 0x858458f6: /* ramfs */
         return 1;
     default:
         return 0;
     }
 }
 
-/* Whether the thread may have waited for a disk: it has read from one since it was last asked, or others read for it.
- * Else what it had to read was in memory, so it has waited for a core. */
-static int has_read_disk(struct thread *self, int file)
+#define DEVICES 64
+/* The same by device, once it was asked, as asking may be a question to a server: the device and the answer. */
+static uint64_t counted[DEVICES];
+
+static int is_file_counted(struct thread *self, int file)
 {
-    if (self->is_busy || is_sandboxed) {
+    uint64_t device = devices[file];
+    uint64_t *place = &counted[device % DEVICES];
+    uint64_t known = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (!known || known / 4 != device) {
+        int is_known = real.syscall(SYS_fstatfs, file, &self->answer.system) == 0;
+        known = device * 4 + 2 + (is_known && is_counted((uint32_t)self->answer.system.f_type));
+        __atomic_store_n(place, known, __ATOMIC_RELAXED);
+    }
+    return (int)(known % 2);
+}
+
+/* Whether the thread may have waited for a disk: it has read from one since it was last asked, or nobody can tell. Else
+ * what it had to read was in memory, or another thread was just reading it, so it has waited for a core. */
+static int may_have_read_disk(struct thread *self, int file)
+{
+    if (!counts_blocks || self->is_busy || is_sandboxed) {
         return 1;
     }
     int error = errno;
     self->is_busy = 1;
     __asm__ volatile("" ::: "memory");
-    int has_read = 1;
-    if (real.syscall(SYS_getrusage, RUSAGE_THREAD, &self->answer.usage) == 0) {
+    int may_have = 1;
+    if (is_file_counted(self, file) && real.syscall(SYS_getrusage, RUSAGE_THREAD, &self->answer.usage) == 0) {
         uint64_t blocks = (uint64_t)self->answer.usage.ru_inblock;
-        has_read = blocks != self->blocks_read;
+        may_have = blocks != self->blocks_read;
         self->blocks_read = blocks;
-    }
-    if (!has_read && real.syscall(SYS_fstatfs, file, &self->answer.system) == 0) {
-        has_read = is_served((uint32_t)self->answer.system.f_type);
     }
     __asm__ volatile("" ::: "memory");
     self->is_busy = 0;
     errno = error;
-    return has_read;
+    return may_have;
 }
 
 /* A call that waited ends; `bytes` is negative if it failed, 0 at the end of what can be read. */
 static void end_wait(struct thread *self, uint32_t id, int file, enum io aux, ssize_t bytes)
 {
     uint32_t object = is_stream(id) ? id : (uint32_t)file;
-    if (kind_of(id) != STORED || aux != READS || has_read_disk(self, file)) {
+    int is_from_memory = kind_of(id) == STORED && aux == READS && bytes >= 0 && !may_have_read_disk(self, file);
+    if (!is_from_memory) {
         note(self, IO, WAITED, object, ended(bytes, kind_of(id) == STORED ? STORAGE : aux));
     }
 }
@@ -297,17 +327,6 @@ EXPORT int timerfd_settime(int file, int flags, const struct itimerspec *timer, 
     int error = real.timerfd_settime(file, flags, timer, before);
     if (!error && file >= 0 && file < FILES && is_own_memory()) {
         has_period[file] = timer->it_interval.tv_sec || timer->it_interval.tv_nsec;
-    }
-    return error;
-}
-
-/* Who accepts connections there waits for who asks for one, not for bytes. */
-EXPORT int listen(int file, int count)
-{
-    resolve_once();
-    int error = real.listen(file, count);
-    if (!error && file >= 0 && file < FILES && is_own_memory()) {
-        __atomic_store_n(&files[file], OTHER_FILE, __ATOMIC_RELAXED);
     }
     return error;
 }

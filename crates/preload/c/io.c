@@ -109,10 +109,10 @@ EXPORT int eventfd_write(int file, eventfd_t value)
 /* A wait for several files has found something: in that stream, which another thread may read, or who knows where. */
 static void has_found(struct thread *self, uint64_t begin, uint32_t stream, int found, enum io aux)
 {
-    if (stream) {
+    if (stream && aux == POLLS) {
         note(self, READ, WAITED, stream, 0);
     } else {
-        has_waited(self, begin, 0, found, aux);
+        has_waited(self, begin, stream, found, aux);
     }
 }
 
@@ -122,23 +122,21 @@ static uint32_t stream_of(struct thread *self, int file)
     return is_stream(id) ? id : 0;
 }
 
-/* If the other end of a pipe was closed, perhaps a child has ended. */
+/* The first of them that tells something. If the other end was closed, perhaps a child has ended. */
 static void has_polled(struct thread *self, const struct pollfd *files, nfds_t count, uint64_t begin, int found)
 {
     if (ticks() - begin < short_ticks) {
         return;
     }
     uint32_t stream = 0;
-    for (nfds_t index = 0; found > 0 && index < count; index++) {
-        if (files[index].revents & POLLHUP) {
-            has_found(self, begin, 0, found, INTERRUPTED);
-            return;
-        }
-        if (!stream && files[index].revents & POLLIN) {
+    enum io aux = POLLS;
+    for (nfds_t index = 0; found > 0 && index < count && !stream && aux == POLLS; index++) {
+        if (files[index].revents & (POLLIN | POLLHUP)) {
             stream = stream_of(self, files[index].fd);
+            aux = files[index].revents & POLLHUP ? INTERRUPTED : POLLS;
         }
     }
-    has_found(self, begin, stream, found, POLLS);
+    has_found(self, begin, stream, found, aux);
 }
 
 static void has_selected(struct thread *self, const fd_set *in, int count, uint64_t begin, int found)
@@ -159,16 +157,14 @@ static void has_heard(struct thread *self, int epoll, const struct epoll_event *
         return;
     }
     uint32_t stream = 0;
-    for (int index = 0; index < found; index++) {
-        if (events[index].events & EPOLLHUP) {
-            has_found(self, begin, 0, found, INTERRUPTED);
-            return;
-        }
-        if (!stream && events[index].events & EPOLLIN) {
+    enum io aux = POLLS;
+    for (int index = 0; index < found && !stream && aux == POLLS; index++) {
+        if (events[index].events & (EPOLLIN | EPOLLHUP)) {
             stream = stream_of(self, watched_file(epoll, events[index].data.u64));
+            aux = events[index].events & EPOLLHUP ? INTERRUPTED : POLLS;
         }
     }
-    has_found(self, begin, stream, found, POLLS);
+    has_found(self, begin, stream, found, aux);
 }
 
 #define POLLED(call) TOLD(int, call, has_polled(self, files, count, begin, result))

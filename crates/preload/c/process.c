@@ -1,4 +1,5 @@
 /* Beginning and end of processes and threads. */
+#include <fcntl.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,7 @@ static void open_recording(const char *folder)
     }
     open_clock();
     learn_costs(opened);
+    counts_blocks = real.syscall(SYS_faccessat, AT_FDCWD, "/proc/self/io", F_OK, 0) == 0;
     control = opened;
     int is_continued = find_process();
     if (!control) {

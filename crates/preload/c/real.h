@@ -123,7 +123,6 @@ struct __jmp_buf_tag;
     X(int, epoll_ctl, (int, int, int, struct epoll_event *)) \
     X(int, epoll_wait, (int, struct epoll_event *, int, int)) \
     X(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *)) \
-    X(int, listen, (int, int)) \
     X(int, accept, (int, struct sockaddr *, socklen_t *)) \
     X(int, accept4, (int, struct sockaddr *, socklen_t *, int)) \
     X(int, connect, (int, const struct sockaddr *, socklen_t)) \

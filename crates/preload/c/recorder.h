@@ -220,6 +220,7 @@ static inline enum io ended(ssize_t result, enum io aux)
 /* files.c: what a file descriptor is. The id of a stream or a counter is the same in all processes. SIGNALS is one at
  * which signals are read (signalfd). */
 enum file { UNKNOWN_FILE, OTHER_FILE, PIPE, COUNTER, SOCKET, STORED, TIMER, SIGNALS, FILE_KINDS };
+extern int counts_blocks; /* whether the kernel counts what each thread reads of disks */
 uint32_t file_of(struct thread *self, int file);
 void forget_files(int from, int to);
 int watched_file(int epoll, uint64_t data);

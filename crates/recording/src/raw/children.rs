@@ -99,7 +99,8 @@ fn creator_of(threads: &[Thread], child: Child, at_ns: u64) -> u32 {
     let process = threads[child.parent as usize].process;
     let family = || {
         let all = (0u32..).zip(threads);
-        all.filter(move |(index, thread)| thread.process == process && *index != child.thread)
+        // Threads are in the order of their begin.
+        all.filter(move |(index, thread)| thread.process == process && *index < child.thread)
     };
     let waits = |thread: &Thread| {
         let mut events = thread.events.iter();

@@ -178,16 +178,23 @@ fn await_closing(threads: &mut [Thread]) {
         }
     }
     let ends_ns = ends_ns(threads);
-    for event in all(threads) {
-        let Some((written_ns, writer)) = last_writes.get(&event.object).copied() else { continue };
-        let from_ns = event.waits_from_ns();
-        let is_end = match event.kind {
-            Kind::Io => event.aux == IO_INTERRUPTED,
-            Kind::Read => event.aux == 0 && written_ns < from_ns,
-            _ => false,
-        };
-        if is_end && (from_ns..=event.at_ns).contains(&ends_ns[writer as usize]) {
-            (event.kind, event.object, event.aux) = (Kind::Join, writer, 0);
+    for (index, thread) in (0..).zip(threads) {
+        for event in &mut thread.events {
+            let Some((written_ns, writer)) = last_writes.get(&event.object).copied() else {
+                continue;
+            };
+            let inside = event.waits_from_ns()..=event.at_ns;
+            let is_end = match event.kind {
+                Kind::Io => event.aux == IO_INTERRUPTED,
+                Kind::Read => event.aux == 0 && written_ns < *inside.start(),
+                _ => false,
+            };
+            if is_end && writer != index && inside.contains(&ends_ns[writer as usize]) {
+                (event.kind, event.object, event.aux) = (Kind::Join, writer, 0);
+            } else if is_end && event.kind == Kind::Io && inside.contains(&written_ns) {
+                // It was closed behind what was written.
+                (event.kind, event.aux) = (Kind::Read, 0);
+            }
         }
     }
 }

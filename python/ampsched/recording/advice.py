@@ -163,7 +163,7 @@ class Advice:
                 }
                 for choice in self.choices
             ],
-            "model_error": asdict(self.model_error),
+            "model_error": {**asdict(self.model_error), "text": self.model_error.text},
             "speedup": self.speedup,
             "best_if": self.best_if,
             "equals": list(self.equals),

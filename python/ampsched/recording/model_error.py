@@ -1,7 +1,9 @@
 """The model's own error: how far times that recordings predicted were off where the programs then ran.
 
 The laboratory writes the table (`make -C lab truth-elsewhere`): programs were recorded on two equal cores, predicted
-for machines with unequal ones, and run there. No seed shows this error, and no interval of seeds contains it.
+for machines with unequal ones, and run there under a policy that knows the cores, with known speed-ups. No seed shows
+this error, and no interval of seeds contains it. Under Linux, which does not know the cores of those machines, times
+are further off, as placing is chance.
 """
 
 import tomllib
@@ -12,6 +14,8 @@ from typing import Any
 
 from ampsched.recording import Recording
 
+POLICY = "acfs"
+"""Under which the programs of the table ran."""
 TABLE = "model-errors.toml"
 """The table, among the shipped data."""
 FOLLOWS_MOST = 0.9
@@ -45,7 +49,7 @@ class ModelError:
     def text(self) -> str:
         """In words."""
         programs = f"{self.programs} programs {KINDS[self.kind]}"
-        return f"{self.mean:.1%} off on average, {self.worst:+.1%} at worst ({programs})"
+        return f"{self.mean:.1%} off, at worst {self.worst:+.1%}, under {POLICY} ({programs})"
 
 
 def kind_of(recording: Recording, follows: float) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ampsched.recording.model_error import ModelError
 from ampsched.recording.summary import follows_text
 from ampsched.report import comparing
 from ampsched.report.asked import Asked
@@ -80,10 +79,6 @@ def _table(values: Values) -> Table:
     return Table("The answer", heads, tuple(rows), note)
 
 
-def _model_error(values: Values) -> str:
-    return ModelError(**values).text
-
-
 def _facts(values: Values) -> list[tuple[str, str]]:
     error = values["replayed_s"] / values["recorded_s"] - 1
     told = f"{values['replayed_s']:.3g} s, recorded {values['recorded_s']:.3g} s ({percent(error)})"
@@ -93,11 +88,7 @@ def _facts(values: Values) -> list[tuple[str, str]]:
         *([("on faster cores", follows_text(values["follows"], values["rest"]))] if "rest" in values else []),
         *(("a defect", line) for line in values.get("violations", ())),
         ("speed-up of the program", values["speedup"]),
-        *(
-            [("the model's own error", _model_error(values["model_error"]))]
-            if "model_error" in values
-            else []
-        ),
+        *([("the model's own error", values["model_error"]["text"])] if "model_error" in values else []),
     ]
     rows += [(f"if it gains {word}", f"{policy} is best") for word, policy in values["best_if"].items()]
     if values["sharing"] is not None:

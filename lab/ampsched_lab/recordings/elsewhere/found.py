@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ampsched.recording import model_error
 from ampsched.settings import CoreOrder
 from ampsched_lab.gain.machines import LINUX
 from ampsched_lab.recordings.elsewhere.measure import CALIBRATED_ON, MIPS, Timed
@@ -37,7 +38,7 @@ SCHEDULERS = {
     "acfs": Scheduler("acfs", "acfs", ("big-first",)),
 }
 """Linux, and of our policies that know the cores the one with the fewest rules."""
-AWARE = "acfs"
+AWARE = model_error.POLICY
 """The one of them that knows the cores."""
 RUNS = 3
 """Recordings of a program."""

@@ -57,7 +57,7 @@ were written down before they were measured, {runs} recordings each.
 Six faults that they have shown are mended, so they do not judge these: the first thread's begin where a library has
 started others, and who started those (`ffmpeg`); what a wait by epoll or poll has found (`asyncio`, `erlang`), also
 if it was the end; who has ended waits by futexes of their own (`erlang`); jobs with short parts between them
-(`lbzip2`, which was 22 % too short). They ran under `acfs` on two of the machines so far.
+(`lbzip2`, which was 22 % too short).
 """,
 }
 """How a set was measured."""
@@ -83,6 +83,9 @@ def text_of(all_programs: Sequence[Program], rows: Mapping[str, Found], of: str 
     )
     about = ABOUT[of].format(runs=RUNS, count=len(tried))
     lines = [HEAD.format(title=TITLES[of], answer=answer), about.lstrip()]
+    ran = {name for _, row in known for times in row.measured.values() for name in times}
+    if len(ran) < len(CALIBRATED_ON):
+        lines += [f"They ran on {' and '.join(sorted(ran))} so far.", ""]
     for name in filter(partial(_errors, known), SCHEDULERS):
         lines += [f"## Errors of predicted times under `{name}`", "", *_table(known, name), ""]
     lines += [
@@ -135,16 +138,20 @@ def _mean(errors: Sequence[float]) -> str:
 
 
 def table_of(rows: Sequence[Found]) -> str:
-    """The product's table: errors of predictions by recordings made here, under the scheduler that knows the cores."""
+    """The product's table: errors of predictions by recordings made here, under the scheduler that knows the cores.
+
+    Empty if there is none of some kind.
+    """
     lines = ["# Written by make -C lab truth-elsewhere: errors of predicted times, as parts of the time."]
     for kind in model_error.KINDS:
         own = [row.errors(AWARE).values() for row in rows if row.like == kind and not row.refused]
         errors = [error for each in own for error in each]
-        if errors:
-            mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
-            count = sum(1 for each in own if each)
-            lines += ["", f"[{kind}]", f"programs = {count}", f"runs = {len(errors)}"]
-            lines += [f"mean = {mean:.4f}", f"worst = {worst:.4f}"]
+        if not errors:
+            return ""
+        mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
+        count = sum(1 for each in own if each)
+        lines += ["", f"[{kind}]", f"programs = {count}", f"runs = {len(errors)}"]
+        lines += [f"mean = {mean:.4f}", f"worst = {worst:.4f}"]
     return "\n".join(lines) + "\n"
 
 

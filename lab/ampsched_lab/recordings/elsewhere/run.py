@@ -98,7 +98,7 @@ class Campaign:
         paths = [path for path in self.paths(program) if path.exists()]
         checks = [(path, load(path)) for path in paths]
         found = [(path, recording, check(recording, path, catalog, POLICY)) for path, recording in checks]
-        whys = [refusal(*each) for each in found]
+        whys = [(refusal(*each) or "").removeprefix(f"{each[0]}: ") for each in found]
         if paths:
             row.refused = next((why for why in whys if why), "") if all(whys) else ""
             row.follows = fmean(each.follows for *_, each in found)
@@ -250,9 +250,12 @@ def main() -> None:
     print(text)
     own.with_suffix(".md").write_text(text, "utf-8")
     draw(all_programs, campaign.rows, own.with_suffix(".svg"))
-    arguments.table.write_text(
-        table_of([row for file in files.values() for row in kept_rows(file).values()]), "utf-8"
-    )
+    table = table_of([row for file in files.values() for row in kept_rows(file).values()])
+    if not table:
+        raise SystemExit(
+            f"{arguments.table} stays as it is: there is not yet an error for each kind of program"
+        )
+    arguments.table.write_text(table, "utf-8")
 
 
 if __name__ == "__main__":

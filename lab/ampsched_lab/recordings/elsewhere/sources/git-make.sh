@@ -1,3 +1,4 @@
+set -e
 rm -rf repository
 git init -q repository
 cd repository

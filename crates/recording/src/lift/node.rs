@@ -139,11 +139,11 @@ impl Node {
         }
     }
 
-    /// Whether nobody waits for this number of rounds exactly.
+    /// Whether nobody waits for this number of rounds exactly, as others may for what was pushed.
     pub fn is_free(&self) -> bool {
         match self {
             Node::Step(step) => {
-                matches!(step.sym, Sym::Push(_) | Sym::Sleep | Sym::Io(_) | Sym::End)
+                matches!(step.sym, Sym::Sleep | Sym::Io(_) | Sym::End)
             }
             Node::Loop { body, .. } => body.iter().all(Node::is_free),
         }

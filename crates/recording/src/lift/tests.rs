@@ -141,6 +141,15 @@ fn jobs_handed_out_by_conditions_of_each_thread_are_a_queue() {
     assert_work(&lifted);
 }
 
+/// Numbers of jobs were drawn at random where they differed, so somebody might wait for more than were handed out.
+#[test]
+fn h35_5_as_many_jobs_are_handed_out_as_were() {
+    let lifted = lifted(&crews::handed_out_by_rounds(2, 12));
+    assert_eq!(kinds(&lifted, "queue"), ["90 jobs of 2 threads"], "{}", lifted.toml);
+    assert!(!lifted.toml.contains("low ="), "{}", lifted.toml);
+    assert_work(&lifted);
+}
+
 /// What is done before and after a block is packed was a job of its own, as both together were a tenth of one; and two
 /// blocks at a time were as alike as single ones, by the last one.
 #[test]

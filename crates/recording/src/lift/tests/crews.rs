@@ -22,20 +22,25 @@ pub fn handed_out(workers: usize, jobs: usize, meets: bool) -> Recording {
             script.wait(0, Kind::CondWake, DONE, free_ns + 10);
             script.add(0, Kind::Unlock, RESULTS, 0);
         }
-        let own = worker as u32;
-        script.add(0, Kind::Lock, 100 + own, 20_000);
-        script.add(0, Kind::Signal, 200 + own, 10);
-        script.add(0, Kind::Unlock, 100 + own, 0);
-        let given_ns = script.clock(0);
-        script.add(worker, Kind::Lock, 100 + own, 0);
-        script.add(worker, Kind::CondWait, 200 + own, 0);
-        script.wait(worker, Kind::CondWake, 200 + own, given_ns + 10);
-        script.add(worker, Kind::Unlock, 100 + own, 0);
-        script.add(worker, Kind::Lock, RESULTS, 2_000_000 + 250_000 * (job as u64 % 5));
-        script.add(worker, Kind::Signal, DONE, 0);
-        script.add(worker, Kind::Unlock, RESULTS, 0);
+        hand_over(&mut script, worker, 2_000_000 + 250_000 * (job as u64 % 5));
     }
     script.end()
+}
+
+/// The first thread hands a job to a worker by the worker's own condition; the worker then says that it is done.
+fn hand_over(script: &mut Script, worker: usize, work_ns: u64) {
+    let own = worker as u32;
+    script.add(0, Kind::Lock, 100 + own, 20_000);
+    script.add(0, Kind::Signal, 200 + own, 10);
+    script.add(0, Kind::Unlock, 100 + own, 0);
+    let given_ns = script.clock(0).max(script.clock(worker));
+    script.add(worker, Kind::Lock, 100 + own, 0);
+    script.add(worker, Kind::CondWait, 200 + own, 0);
+    script.wait(worker, Kind::CondWake, 200 + own, given_ns + 10);
+    script.add(worker, Kind::Unlock, 100 + own, 0);
+    script.add(worker, Kind::Lock, RESULTS, work_ns);
+    script.add(worker, Kind::Signal, DONE, 0);
+    script.add(worker, Kind::Unlock, RESULTS, 0);
 }
 
 /// The first thread hands out 7 or 8 jobs, waits until they are done, and so on.
@@ -44,18 +49,7 @@ pub fn handed_out_by_rounds(workers: usize, rounds: usize) -> Recording {
     for round in 0..rounds {
         for _ in 0..7 + round % 2 {
             let worker = (1..=workers).min_by_key(|one| script.clock(*one)).unwrap_or(1);
-            let own = worker as u32;
-            script.add(0, Kind::Lock, 100 + own, 20_000);
-            script.add(0, Kind::Signal, 200 + own, 10);
-            script.add(0, Kind::Unlock, 100 + own, 0);
-            let given_ns = script.clock(0).max(script.clock(worker));
-            script.add(worker, Kind::Lock, 100 + own, 0);
-            script.add(worker, Kind::CondWait, 200 + own, 0);
-            script.wait(worker, Kind::CondWake, 200 + own, given_ns + 10);
-            script.add(worker, Kind::Unlock, 100 + own, 0);
-            script.add(worker, Kind::Lock, RESULTS, 2_000_000);
-            script.add(worker, Kind::Signal, DONE, 0);
-            script.add(worker, Kind::Unlock, RESULTS, 0);
+            hand_over(&mut script, worker, 2_000_000);
         }
         let done_ns = (1..=workers).map(|worker| script.clock(worker)).max().unwrap_or(0);
         script.add(0, Kind::Lock, RESULTS, 0);

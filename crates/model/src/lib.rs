@@ -64,8 +64,8 @@ pub use kernel_view::{KernelView, LastLevelCache, Sees};
 pub use machine::{Cluster, Costs, Machine, Opp, class_name};
 pub use noise::{Noise, NoiseKind, NoiseSource, parse_noise};
 pub use power::{
-    ActivityLaw, BoardPower, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint,
-    Remaining,
+    ActivityLaw, BoardPower, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerLimit,
+    PowerPoint, Remaining,
 };
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{

@@ -41,12 +41,28 @@ pub struct Cluster {
     pub costs: Option<Costs>,
     /// What its cores use together, so that they slow each other down.
     pub sharing: Sharing,
+    /// The highest frequency in MHz while 1, 2, ... cores of its class are active; the last one holds for more. Two
+    /// threads of a core (SMT) count once. Empty: always the highest operating point.
+    pub turbo_mhz: Vec<u32>,
 }
 
 impl Cluster {
     /// The highest frequency in MHz.
     pub fn max_mhz(&self) -> u32 {
         self.opps.last().map_or(0, |opp| opp.mhz)
+    }
+
+    /// The highest operating point that turbo allows while that many cores of its class are active.
+    pub fn turbo_opp(&self, active: usize) -> usize {
+        let place = active.max(1).min(self.turbo_mhz.len());
+        let mhz = place.checked_sub(1).map_or(u32::MAX, |place| self.turbo_mhz[place]);
+        self.opps.partition_point(|opp| opp.mhz <= mhz).saturating_sub(1)
+    }
+
+    /// The other thread of the core at a place of the cluster, by place; none without SMT, or if it was left out.
+    pub fn sibling(&self, place: usize) -> Option<usize> {
+        let other = place ^ 1;
+        (self.sharing.smt_speed.is_some() && other < self.cores.len()).then_some(other)
     }
 
     /// Compares two clusters at their highest frequencies: the faster one comes first, measured as the capacity of

@@ -20,7 +20,7 @@ mod energy_model;
 mod leakage;
 
 pub use activity::ActivityLaw;
-pub use board::BoardPower;
+pub use board::{BoardPower, PowerLimit};
 pub use energy_model::EnergyPoint;
 pub use leakage::Leakage;
 

@@ -49,6 +49,7 @@ struct ClusterTemplate {
     power: ClusterPower,
     costs: Option<Costs>,
     sharing: Sharing,
+    turbo_mhz: Vec<u32>,
 }
 
 /// Parses a machine file.
@@ -186,13 +187,23 @@ impl ClusterTemplate {
             power: self.power.clone(),
             costs: self.costs,
             sharing: self.sharing,
+            turbo_mhz: self.turbo_mhz.clone(),
         }
     }
 }
 
 fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
-    const KEYS: [&str; 8] =
-        ["name", "core_type", "cores", "class", "l2_kib", "shares_l2", "opps", "costs"];
+    const KEYS: [&str; 9] = [
+        "name",
+        "core_type",
+        "cores",
+        "class",
+        "l2_kib",
+        "shares_l2",
+        "opps",
+        "turbo_mhz",
+        "costs",
+    ];
     let table =
         node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS, &toml_sharing::CLUSTER_KEYS].concat())?;
     let (core_type, class) = (table.require("core_type")?, table.require("class")?);
@@ -210,6 +221,7 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         shares_l2: table.get("shares_l2").map_or(Ok(false), |node| node.boolean())?,
         power: cluster_power(&table, &opps)?,
         sharing: sharing(&table, cores)?,
+        turbo_mhz: turbo_mhz(&table, &opps)?,
         costs: table.get("costs").map(|node| cluster_costs(&node, machine)).transpose()?,
         opps,
     })
@@ -245,6 +257,38 @@ fn opps(table: &Table<'_>) -> Result<Vec<Opp>, InputError> {
         return Err(list.spot.error("no operating point, at least 1 is needed"));
     }
     Ok(opps)
+}
+
+/// The highest clock with 1, 2, ... active cores: operating points from the highest down.
+fn turbo_mhz(table: &Table<'_>, opps: &[Opp]) -> Result<Vec<u32>, InputError> {
+    let Some(list) = table.get("turbo_mhz") else { return Ok(Vec::new()) };
+    let mut ladder: Vec<u32> = Vec::new();
+    for node in list.list()? {
+        let mhz = node.whole(1..=10_000)? as u32;
+        let is_point = opps.iter().any(|opp| opp.mhz == mhz);
+        let error = match ladder.last() {
+            _ if !is_point => format!("{mhz} MHz is no operating point of the cluster"),
+            None if opps.last().is_some_and(|opp| opp.mhz != mhz) => {
+                format!("{mhz} MHz with one active core, below the highest operating point")
+            }
+            Some(fewer) if mhz > *fewer => {
+                format!("{mhz} MHz after {fewer} MHz, more active cores are never faster")
+            }
+            _ => {
+                ladder.push(mhz);
+                continue;
+            }
+        };
+        let hint = "state the highest clock with 1, 2, ... active cores, each one of opps";
+        return Err(node.spot.error(error).with_hint(hint));
+    }
+    if ladder.is_empty() {
+        return Err(list.spot.error("no frequency, at least 1 is needed"));
+    }
+    if ladder.len() > CORES_MAX as usize {
+        return Err(list.spot.error(format!("{} frequencies, at most {CORES_MAX}", ladder.len())));
+    }
+    Ok(ladder)
 }
 
 fn volt(entry: &Table<'_>) -> Result<f64, InputError> {

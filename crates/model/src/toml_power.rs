@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::reader::{Node, Table};
 use crate::{
     ActivityLaw, BoardPower, ClusterPower, EnergyPoint, IdleState, InputError, Leakage, Ns, Opp,
-    PowerPoint, Remaining, Sensor,
+    PowerLimit, PowerPoint, Remaining, Sensor,
 };
 
 /// Keys of a cluster that this file reads.
@@ -52,10 +52,11 @@ pub(crate) fn cluster_power(cluster: &Table<'_>, opps: &[Opp]) -> Result<Cluster
 
 /// The table `power` of a machine, whose clusters have these names, with whether their powers are known.
 pub(crate) fn board(node: &Node<'_>, clusters: &[(&str, bool)]) -> Result<BoardPower, InputError> {
-    let table = node.table(&["board_mw", "shared_rail"])?;
+    let table = node.table(&["board_mw", "shared_rail", "pl1_mw", "pl2_mw", "tau_ms"])?;
     let board_mw = table.number_or("board_mw", 0.0, POWER_MW)?;
+    let limit = limit(&table, clusters)?;
     let Some(list) = table.get("shared_rail") else {
-        return Ok(BoardPower { board_mw, ..BoardPower::default() });
+        return Ok(BoardPower { board_mw, limit, ..BoardPower::default() });
     };
     let mut shared_rail: Vec<String> = Vec::new();
     for node in list.list()? {
@@ -79,7 +80,28 @@ pub(crate) fn board(node: &Node<'_>, clusters: &[(&str, bool)]) -> Result<BoardP
         let message = format!("{} cluster, at least 2 are needed to share", shared_rail.len());
         return Err(list.spot.error(message));
     }
-    Ok(BoardPower { board_mw, shared_rail })
+    Ok(BoardPower { board_mw, shared_rail, limit })
+}
+
+/// What all clusters together may draw: PL1, PL2 and the time constant.
+fn limit(table: &Table<'_>, clusters: &[(&str, bool)]) -> Result<Option<PowerLimit>, InputError> {
+    let Some(pl1) = table.get("pl1_mw") else {
+        let lonely = ["pl2_mw", "tau_ms"].iter().find_map(|key| table.get(key));
+        return lonely.map_or(Ok(None), |node| {
+            Err(node.spot.error("there is no pl1_mw").with_hint("state pl1_mw, pl2_mw and tau_ms"))
+        });
+    };
+    if let Some((name, _)) = clusters.iter().find(|(_, is_known)| !is_known) {
+        let error = pl1.spot.error(format!("power of cluster {name:?} is not known"));
+        return Err(error.with_hint("state its power or energy_model, too"));
+    }
+    let pl1_mw = pl1.number(1.0..=*POWER_MW.end())?;
+    let pl2_mw = table.number_or("pl2_mw", pl1_mw, 1.0..=*POWER_MW.end())?;
+    if let Some(node) = table.get("pl2_mw").filter(|_| pl2_mw < pl1_mw) {
+        return Err(node.spot.error(format!("{pl2_mw} mW, below pl1_mw of {pl1_mw} mW")));
+    }
+    let tau_ns = ms(table.number("tau_ms", 1.0..=MS_MAX)?);
+    Ok(Some(PowerLimit { pl1_mw, pl2_mw, tau_ns }))
 }
 
 /// Idle states and sensors make no sense if the power is not known.

@@ -14,6 +14,7 @@ fn cluster(class: u8, params: CoreParams, mhz: u32) -> Cluster {
     Cluster {
         shares_l2: false,
         sharing: ampsched_model::Sharing::NONE,
+        turbo_mhz: Vec::new(),
         name: format!("class{class}"),
         class: ClassId(class),
         cores: vec![CoreId::from(usize::from(class))],

@@ -1,8 +1,8 @@
 //! The power law and what machine files may say about power.
 
 use ampsched_model::{
-    ActivityLaw, Catalog, Cluster, ClusterId, CoreState, FileKind, Leakage, Opp, PowerPoint,
-    Profile,
+    ActivityLaw, Catalog, Cluster, ClusterId, CoreState, FileKind, Leakage, Machine, Opp,
+    PowerLimit, PowerPoint, Profile,
 };
 use proptest::prelude::*;
 
@@ -205,6 +205,11 @@ fn a_machine_states_the_power_of_its_board_and_a_shared_rail() {
     let known = "power = { dynamic_uw_per_mhz_v2 = 100 }";
     let board = machine("board_mw = 1500\nshared_rail = [\"a\", \"b\"]", known).unwrap();
     assert_eq!((board.board_mw, board.shared_rail.len()), (1500.0, 2));
+    let limit = machine("pl1_mw = 65000\npl2_mw = 219000\ntau_ms = 28000", known).unwrap().limit;
+    let (pl1_mw, pl2_mw, tau_ns) = (65_000.0, 219_000.0, 28_000_000_000);
+    assert_eq!(limit, Some(PowerLimit { pl1_mw, pl2_mw, tau_ns }));
+    let one = machine("pl1_mw = 5\ntau_ms = 1", known).unwrap().limit.unwrap();
+    assert_eq!((one.pl2_mw, one.tau_ns, board.limit), (5.0, 1_000_000, None));
     let error = |keys: &str, second: &str| -> String { machine(keys, second).unwrap_err() };
     let all = [
         ("board_mw = -1", known, "power.board_mw: -1 is out of range, 0 to 1000000"),
@@ -221,8 +226,48 @@ fn a_machine_states_the_power_of_its_board_and_a_shared_rail() {
         ("shared_rail = [\"a\", \"c\"]", known, "power.shared_rail[1]: unknown cluster \"c\""),
         ("shared_rail = [\"a\", \"b\"]", "", "power of cluster \"b\" is not known"),
         ("board_w = 1", known, "unknown key \"board_w\""),
+        ("pl1_mw = 0", known, "power.pl1_mw: 0 is out of range, 1 to 1000000"),
+        ("pl1_mw = 9\npl2_mw = 8\ntau_ms = 1", known, "power.pl2_mw: 8 mW, below pl1_mw of 9 mW"),
+        ("pl1_mw = 9", known, "power: key \"tau_ms\" is missing"),
+        ("pl1_mw = 9\ntau_ms = 0", known, "power.tau_ms: 0 is out of range, 1 to 1000000"),
+        ("tau_ms = 1", known, "power.tau_ms: there is no pl1_mw (state pl1_mw, pl2_mw and tau_ms)"),
+        ("pl1_mw = 9\ntau_ms = 1", "", "power.pl1_mw: power of cluster \"b\" is not known"),
     ];
     for (keys, second, message) in all {
         assert!(error(keys, second).contains(message), "{}", error(keys, second));
+    }
+}
+
+#[test]
+fn a_cluster_states_its_clock_by_active_cores() {
+    let ladder = |keys: &str| {
+        let text = format!(
+            "[[clusters]]\nname = \"c\"\ncore_type = \"c\"\ncores = 4\nclass = 0\nopps = [{{ mhz = 500, \
+             volt = 0.8 }}, {{ mhz = 800, volt = 0.9 }}, {{ mhz = 1000, volt = 1.0 }}]\n{keys}\n{COSTS}"
+        );
+        let mut catalog = Catalog::new();
+        catalog.add(FileKind::CoreType, "c", "c.toml", CORE).unwrap();
+        catalog.add(FileKind::Machine, "m", "m.toml", &text).map_err(|error| error.to_string())?;
+        let told = catalog.describe(FileKind::Machine, "m").unwrap();
+        Ok((catalog.machine("m").unwrap(), told))
+    };
+    let (machine, told) = ladder("turbo_mhz = [1000, 1000, 800]").unwrap();
+    assert!(told.contains("  turbo: 1000, 1000, 800 MHz with 1, 2, ... active cores of class 0"));
+    let points = |machine: &Machine| [0, 1, 2, 3, 4, 9].map(|it| machine.clusters[0].turbo_opp(it));
+    assert_eq!(points(&machine), [2, 2, 2, 1, 1, 1]);
+    assert_eq!(points(&machine.part(&["c=4@800"]).unwrap()), [1; 6]);
+    assert_eq!(points(&machine.part(&["c=4@500"]).unwrap()), [0; 6]);
+    assert_eq!(points(&ladder("").unwrap().0), [2; 6]);
+    let all = [
+        ("[]", "clusters[0].turbo_mhz: no frequency, at least 1 is needed"),
+        ("[800]", "turbo_mhz[0]: 800 MHz with one active core, below the highest operating point"),
+        ("[1000, 900]", "turbo_mhz[1]: 900 MHz is no operating point of the cluster"),
+        ("[1000, 800, 1000]", "turbo_mhz[2]: 1000 MHz after 800 MHz, more active cores are never"),
+        ("[0]", "turbo_mhz[0]: 0 is out of range, 1 to 10000"),
+        ("1000", "turbo_mhz: "),
+    ];
+    for (list, message) in all {
+        let error: String = ladder(&format!("turbo_mhz = {list}")).unwrap_err();
+        assert!(error.contains(message), "{error}");
     }
 }

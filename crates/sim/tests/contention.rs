@@ -162,18 +162,6 @@ fn nothing_stated_changes_nothing() {
 }
 
 #[test]
-fn energy_of_siblings_is_refused() {
-    let mut host = sharing(host(2), Sharing { smt_speed: Some(0.6), ..Sharing::NONE });
-    host.options.energy = true;
-    let error = host.try_run("[[threads]]\nname='t'\nbody=[{compute=1,profile='unit'}]", "cfs");
-    assert_eq!(
-        error.unwrap_err().to_string(),
-        "machine test: the power of cores with two threads is not known (leave out smt_speed and \
-         threads_per_core of cluster big, or --energy)"
-    );
-}
-
-#[test]
 fn a_change_of_frequency_changes_what_memory_takes() {
     let mut host = with_memory(host(2), 1280.0);
     host.machine.clusters[0].opps.insert(0, ampsched_model::Opp { mhz: 1000, volt: 1.0 });

@@ -5,7 +5,10 @@ mod common;
 
 use std::sync::Arc;
 
-use ampsched_model::{CoreId, CoreSet, Memory, Noise, Ns, Profile, Sharing, ThreadId, parse_noise};
+use ampsched_model::{
+    CoreId, CoreSet, IdleState, Memory, Noise, Ns, Opp, PowerLimit, PowerPoint, Profile, Remaining,
+    Sharing, ThreadId, parse_noise,
+};
 use ampsched_policy::{
     Change, Event, FastPlane, Needs, Pick, Plan, Policy, REGISTRY, Rules, SPEED_ONE, Sched,
     Topology, View, build_policy,
@@ -183,6 +186,30 @@ fn looks_change_nothing_where_threads_slow_each_other_down() {
     host.machine.memory = Some(Memory { mb_s: 2000.0, channels: 2 });
     assert_eq!(differing_on(&host, false, ""), [""; 0]);
     assert_eq!(differing_on(&host, true, "nice=7\n"), [""; 0]);
+}
+
+#[test]
+fn looks_change_nothing_where_clocks_follow_load_and_power() {
+    let mut host = Host::unequal(2, 2, 1.7);
+    for cluster in &mut host.machine.clusters {
+        let mhz = cluster.max_mhz();
+        let point = |core_mw| PowerPoint { volt: 1.0, core_mw, uncore_mw: 10.0 };
+        cluster.opps = vec![Opp { mhz: mhz / 2, volt: 1.0 }, Opp { mhz, volt: 1.0 }];
+        cluster.turbo_mhz = vec![mhz, mhz / 2];
+        cluster.power.points = vec![point(300.0), point(1000.0)];
+        let left = Remaining { constant_mw: 5.0, share: 1.0 };
+        let (name, core, uncore) = ("wfi".to_owned(), left, left);
+        cluster.power.idle_states =
+            vec![IdleState { name, core, uncore, entry_ns: 0, exit_ns: 0, min_residency_ns: 0 }];
+        cluster.sharing = Sharing { smt_speed: Some(0.6), ..Sharing::NONE };
+    }
+    host.machine.costs.frequency_switch_ns = 70_000;
+    host.machine.board.limit =
+        Some(PowerLimit { pl1_mw: 700.0, pl2_mw: 1200.0, tau_ns: 2_000_000 });
+    // It hears each thread's mean power since the last look, which varies with the clocks.
+    let hears_power = ["smart-balance"];
+    assert_eq!(differing_on(&host, false, ""), hears_power);
+    assert_eq!(differing_on(&host, true, "nice=7\n"), hears_power);
 }
 
 #[test]

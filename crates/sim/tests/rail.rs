@@ -38,7 +38,7 @@ fn host(shared: bool, board_mw: f64) -> Host {
         cluster.power = power(volt);
     }
     let shared_rail = if shared { vec!["big".to_owned(), "little".to_owned()] } else { vec![] };
-    host.machine.board = BoardPower { board_mw, shared_rail };
+    host.machine.board = BoardPower { board_mw, shared_rail, limit: None };
     host.options.energy = true;
     host
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::{Catalog, FileKind};
 use crate::{
-    Cluster, CoreId, InputError, Machine, Object, ObjectKind, Pipeline, Program, Thermal,
-    ThermalNetwork,
+    Cluster, CoreId, InputError, Machine, Object, ObjectKind, Pipeline, PowerLimit, Program,
+    Thermal, ThermalNetwork,
 };
 
 /// A text of several lines, without a line break at the end.
@@ -72,6 +72,15 @@ fn machine(machine: &Machine) -> String {
     if !machine.board.shared_rail.is_empty() {
         line(&mut text, format_args!("shared rail: {}", machine.board.shared_rail.join(", ")));
     }
+    if let Some(PowerLimit { pl1_mw, pl2_mw, tau_ns }) = machine.board.limit {
+        let tau_s = tau_ns as f64 / 1e9;
+        line(
+            &mut text,
+            format_args!(
+                "power limit: {pl1_mw} mW on average over {tau_s} s, {pl2_mw} mW below that"
+            ),
+        );
+    }
     if let Some(thermal) = &machine.thermal {
         heat(&mut text, machine, thermal);
     }
@@ -125,6 +134,17 @@ fn cluster(text: &mut String, cluster: &Cluster) {
     let opps: Vec<String> =
         cluster.opps.iter().map(|opp| format!("{} MHz {} V", opp.mhz, opp.volt)).collect();
     line(text, format_args!("  operating points: {}", opps.join(", ")));
+    if !cluster.turbo_mhz.is_empty() {
+        let ladder: Vec<String> = cluster.turbo_mhz.iter().map(u32::to_string).collect();
+        let class = cluster.class.0;
+        line(
+            text,
+            format_args!(
+                "  turbo: {} MHz with 1, 2, ... active cores of class {class}",
+                ladder.join(", ")
+            ),
+        );
+    }
     shared(text, cluster);
     power(text, cluster);
 }

@@ -1,7 +1,8 @@
 //! Clock frequencies: requests, limits, transitions.
 //!
-//! A clock has four voices: what is *wanted*, by a governor or the policy; the policy's *limit*; the *cap* that heat
-//! sets; the lowest of the three is the *target*, which holds after the cluster's transition latency.
+//! A clock has these voices: what is *wanted*, by a governor or the policy; the policy's *limit*; the *cap* that heat
+//! sets; what *turbo* allows, less the *steps* that the power limit takes. The lowest of the four is the *target*, which
+//! holds after the cluster's transition latency. Governors do not hear of the fourth, as in Linux.
 
 use ampsched_model::{Cluster, ClusterId, Machine, Ns};
 
@@ -17,6 +18,10 @@ pub(super) struct Clock {
     limit: usize,
     /// The highest operating point that heat allows.
     cap: usize,
+    /// The highest operating point with as many active cores as there are.
+    turbo: usize,
+    /// Operating points that the power limit takes from that.
+    steps: usize,
     /// Where it goes, or is.
     target: usize,
     /// Counts requests: a transition that another request has overtaken is void.
@@ -35,6 +40,8 @@ impl Clock {
             wanted: highest,
             limit: highest,
             cap: highest,
+            turbo: highest,
+            steps: 0,
             target: highest,
             request: 0,
             residency_ns: vec![0; opps],
@@ -60,9 +67,14 @@ impl Clock {
         self.changes
     }
 
+    /// Where it would go if the power limit took so many operating points.
+    pub fn at_steps(&self, steps: usize) -> usize {
+        self.wanted.min(self.limit).min(self.cap).min(self.turbo.saturating_sub(steps))
+    }
+
     /// Heads for what all voices allow. Returns the number of the request if that is another target than before.
     fn retarget(&mut self) -> Option<u32> {
-        let target = self.wanted.min(self.limit).min(self.cap);
+        let target = self.at_steps(self.steps);
         if target == self.target {
             return None;
         }
@@ -150,6 +162,20 @@ impl Engine<'_> {
             self.governors_hear_limits(cluster);
         }
         self.go_to_target(cluster);
+    }
+
+    /// As many cores are active as allow a cluster that operating point.
+    pub(super) fn turbo_allows(&mut self, cluster: ClusterId, highest: usize) {
+        self.clocks.of_mut(cluster).turbo = highest;
+        self.go_to_target(cluster);
+    }
+
+    /// The power limit takes so many operating points from every cluster.
+    pub(super) fn take_steps(&mut self, steps: usize) {
+        for cluster in self.clocks.clusters() {
+            self.clocks.of_mut(cluster).steps = steps;
+            self.go_to_target(cluster);
+        }
     }
 
     fn go_to_target(&mut self, cluster: ClusterId) {

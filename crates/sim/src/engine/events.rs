@@ -38,6 +38,8 @@ pub(super) enum SimEvent {
     ThermalStep,
     /// A cluster's power sensor refreshes.
     PowerSample(ClusterId),
+    /// What all clusters draw is compared with what they may.
+    PowerLimit,
     /// The policy's slow plane runs.
     Epoch,
     /// Run queues are balanced.
@@ -66,12 +68,13 @@ impl SimEvent {
             Self::Deepen(..) => 7,
             Self::ThermalStep => 8,
             Self::PowerSample(_) => 9,
-            Self::Epoch => 10,
-            Self::Balance => 11,
-            Self::GovernorTimer(..) => 12,
-            Self::Replenish(..) => 13,
-            Self::FairServer(..) => 14,
-            Self::Tick => 15,
+            Self::PowerLimit => 10,
+            Self::Epoch => 11,
+            Self::Balance => 12,
+            Self::GovernorTimer(..) => 13,
+            Self::Replenish(..) => 14,
+            Self::FairServer(..) => 15,
+            Self::Tick => 16,
         }
     }
 
@@ -91,6 +94,7 @@ impl SimEvent {
             | Self::Deepen(..)
             | Self::ThermalStep
             | Self::PowerSample(_)
+            | Self::PowerLimit
             | Self::Frequency(..)
             | Self::GovernorTimer(..)
             // Who waits for a budget counts as ready.

@@ -1,5 +1,7 @@
 //! Governors in the simulation: what they see of cores, when they look, how their answers are carried out.
 //!
+//! The number of active cores is heard of in the same places ([`Turbo`]), so a machine with turbo has this part, too.
+//!
 //! A governor looks after the first event on its cluster that its pace allows: a thread starts, stops or
 //! wakes there, or a busy core's tick. Ticks of all cores coincide at multiples of the period. A policy
 //! that sets the frequency of a cluster itself retires that cluster's governor, as a user does who writes
@@ -13,6 +15,7 @@ use ampsched_policy::{
 
 use super::Engine;
 use super::events::SimEvent;
+use super::turbo::Turbo;
 use crate::SimError;
 use crate::governor::by_cluster;
 
@@ -34,6 +37,8 @@ pub(super) struct Governing {
     some_look: bool,
     /// Some governor reads utilisation, and so the clamps of threads.
     reads_util: bool,
+    /// None: clocks do not depend on how many cores are active.
+    pub turbo: Option<Turbo>,
 }
 
 /// A cluster with a governor.
@@ -95,7 +100,8 @@ impl Engine<'_> {
         if let Some(how) = tracking {
             self.sched.track_load(how);
         }
-        if chosen.iter().all(Option::is_none) {
+        let turbo = Turbo::new(&self.setup.machine);
+        if turbo.is_none() && chosen.iter().all(Option::is_none) {
             return Ok(());
         }
         let tick_ns = self.sched.rules().tick_ns.unwrap_or(TICK_NS);
@@ -110,7 +116,7 @@ impl Engine<'_> {
         }
         let cores = vec![Heard::default(); self.cores.len()];
         let some_look = true;
-        let governing = Governing { clusters, cores, tick_ns, some_look, reads_util };
+        let governing = Governing { clusters, cores, tick_ns, some_look, reads_util, turbo };
         self.governing = Some(Box::new(governing));
         self.let_governors_look();
         Ok(())
@@ -144,6 +150,9 @@ impl Engine<'_> {
         heard.quiet_ns = heard.quiet_until(now_ns, governing.tick_ns);
         heard.at_ns = now_ns;
         heard.busy = busy;
+        if let Some(turbo) = &mut governing.turbo {
+            turbo.note(core);
+        }
         let Some(governed) = &mut governing.clusters[cluster.index()] else { return };
         let due = |gap_ns| now_ns >= governed.looked_ns + gap_ns;
         if governed.governor.pace().is_some_and(|pace| due(pace.gap_ns)) {
@@ -184,6 +193,7 @@ impl Engine<'_> {
     }
 
     fn look_all(&mut self) {
+        self.settle_turbo();
         let Some(governing) = self.governing.as_deref_mut() else { return };
         if !std::mem::take(&mut governing.some_look) {
             return;

@@ -5,10 +5,12 @@
 //! thermal period. Every meter is settled only when its own power changes, so the cost is a few
 //! additions per event. Power in mW times time in ns is energy in pJ.
 
+mod budget;
 mod heat;
 mod levels;
 mod metering;
 mod rail;
+mod siblings;
 mod without_threads;
 
 use ampsched_model::{
@@ -16,8 +18,10 @@ use ampsched_model::{
 };
 use ampsched_policy::{Factor, FactorKind};
 
+use self::budget::Budget;
 use self::heat::Heat;
 use self::rail::Rail;
+use self::siblings::Siblings;
 use super::speeds::Speeds;
 use crate::{ClusterEnergy, SimError};
 
@@ -52,6 +56,25 @@ enum Doing {
     System,
 }
 
+/// What a core does and draws by it: the activity of that, at its operating point, and its leakage.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    doing: Doing,
+    activity: f64,
+    leakage_mw: f64,
+}
+
+impl Load {
+    /// Power of a core of one thread at an operating point.
+    fn power_mw(self, power: &ClusterPower, opp: usize) -> f64 {
+        let state = match self.doing {
+            Doing::Idle { state } => CoreState::Idle(state),
+            Doing::Running { .. } | Doing::System => CoreState::Running { activity: self.activity },
+        };
+        power.core_power_with_mw(opp, state, self.leakage_mw)
+    }
+}
+
 /// The meter of a core.
 #[derive(Clone, Debug)]
 struct CoreMeter {
@@ -75,11 +98,12 @@ impl CoreMeter {
     /// Power while the core does something at an operating point of its cluster, at its present activity and leakage.
     #[inline]
     fn power_while_mw(&self, doing: Doing, power: &ClusterPower, opp: usize) -> f64 {
-        let state = match doing {
-            Doing::Idle { state } => CoreState::Idle(state),
-            Doing::Running { .. } | Doing::System => CoreState::Running { activity: self.activity },
-        };
-        power.core_power_with_mw(opp, state, self.leakage_mw)
+        Load { doing, ..self.load() }.power_mw(power, opp)
+    }
+
+    #[inline]
+    fn load(&self) -> Load {
+        Load { doing: self.doing, activity: self.activity, leakage_mw: self.leakage_mw }
     }
 
     /// Energy used since the meter was last settled.
@@ -175,6 +199,10 @@ pub(super) struct Meters {
     heat: Option<Heat>,
     /// None: each cluster has a regulator of its own.
     rail: Option<Rail>,
+    /// None: every core has one thread.
+    siblings: Option<Siblings>,
+    /// None: the clusters may draw as much as they like.
+    budget: Option<Budget>,
 }
 
 /// Temperature of machines without a thermal description: leakage is that at the reference.
@@ -195,6 +223,8 @@ impl Meters {
         for cluster in &machine.clusters {
             columns.push(columns[columns.len() - 1] + cluster.opps.len());
         }
+        let most_steps = machine.clusters.iter().map(|cluster| cluster.opps.len() - 1).max();
+        let most_steps = most_steps.unwrap_or(0);
         let core = |cluster: ClusterId| CoreMeter {
             cluster,
             activity: 0.0,
@@ -232,6 +262,8 @@ impl Meters {
             columns,
             heat: Heat::new(machine)?,
             rail: Rail::of(machine),
+            siblings: Siblings::of(machine),
+            budget: machine.board.limit.map(|limit| Budget::new(limit, most_steps)),
         })
     }
 
@@ -241,7 +273,11 @@ impl Meters {
 
     /// Activity of a profile on a cluster at its operating point, computed once for each.
     fn activity(&mut self, site: Site, profile: u32, cluster: ClusterId) -> f64 {
-        let opp = site.speeds.opp(cluster);
+        self.activity_at(site, profile, cluster, site.speeds.opp(cluster))
+    }
+
+    /// The same at another operating point.
+    fn activity_at(&mut self, site: Site, profile: u32, cluster: ClusterId, opp: usize) -> f64 {
         let activity = &site.power(cluster).activity;
         // A program that computes nothing only clocks.
         let Some(known) = site.speeds.profile(profile) else { return activity.stalled };
@@ -371,6 +407,9 @@ impl Meters {
         }
         if !(was_running && is_running) {
             self.set_uncore(cluster, site, now_ns);
+        }
+        if self.siblings.is_some() {
+            self.share_core(core, site, now_ns);
         }
     }
 

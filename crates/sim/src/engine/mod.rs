@@ -12,7 +12,7 @@
 //! | [`Threads`] | `threads.rs`, `timeliness.rs` | what each executes, waits for and has done, and how timely |
 //! | [`Apps`] | `apps.rs` | repetitions, completions |
 //! | [`Objects`] | `objects.rs`, `regions/` | who holds them and who waits |
-//! | [`Speeds`], [`Clocks`] | `speeds.rs`, `clocks.rs` | rates of work, frequencies |
+//! | [`Speeds`], [`Clocks`] | `speeds.rs`, `clocks.rs`, `turbo.rs` | rates of work, frequencies |
 //! | [`Contention`] | `contention/` | how threads on different cores slow each other down |
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
 //! | [`Handovers`] | `handover.rs` | which core used an object last |
@@ -54,6 +54,7 @@ mod supervisor;
 mod threads;
 mod timeliness;
 mod timers;
+mod turbo;
 mod wake;
 mod watch;
 
@@ -357,6 +358,10 @@ impl<'t> Engine<'t> {
             SimEvent::ThermalStep => self.thermal_step(),
             SimEvent::PowerSample(cluster) => {
                 self.sample_power(cluster);
+                Ok(())
+            }
+            SimEvent::PowerLimit => {
+                self.check_budget();
                 Ok(())
             }
             SimEvent::Noise(core, source) => self.make_noise(core, source),

@@ -25,12 +25,14 @@ impl Setup {
         policy_name: &str,
         options: &Options,
     ) -> Self {
+        // A power limit acts whether anybody looks at energies or not.
+        let energy = options.energy || machine.board.limit.is_some();
         Self {
             machine: machine.clone(),
             workload_name: workload.name.clone(),
             policy_name: policy_name.to_owned(),
             stop_ns: options.until_ns.unwrap_or(NEVER).min(options.limit_ns).min(NEVER - 1),
-            options: options.clone(),
+            options: Options { energy, ..options.clone() },
         }
     }
 

@@ -154,6 +154,8 @@ fn too_large(machine: &Machine, workload: &Workload, options: &Options) -> Optio
         (options.until_ns.is_some(), "runs that are stopped"),
         (options.noise.is_some(), "noise"),
         (!options.governors.is_empty(), "governors"),
+        (machine.clusters.iter().any(|cluster| !cluster.turbo_mhz.is_empty()), "turbo"),
+        (machine.board.limit.is_some(), "a power limit"),
     ];
     let found = other.into_iter().find(|(is_so, _)| *is_so);
     found.map(|(_, what)| format!("the optimum is not looked for with {what}"))

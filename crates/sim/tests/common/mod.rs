@@ -127,6 +127,7 @@ fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cl
     Cluster {
         shares_l2: false,
         sharing: ampsched_model::Sharing::NONE,
+        turbo_mhz: Vec::new(),
         name: name.into(),
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),

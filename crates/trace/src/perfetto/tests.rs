@@ -40,6 +40,7 @@ fn machine() -> Machine {
     let cluster = |name: &str, class, mhz, cores: [u16; 2]| Cluster {
         shares_l2: false,
         sharing: ampsched_model::Sharing::NONE,
+        turbo_mhz: Vec::new(),
         name: name.to_owned(),
         class: ClassId(class),
         cores: cores.map(CoreId).to_vec(),

@@ -124,14 +124,16 @@ fn is_close(one: f64, other: f64) -> bool {
     (one - other).abs() <= RELATIVE_ERROR * one.abs().max(other.abs()).max(1e-6)
 }
 
-/// Energy is what the parts use, within what their powers allow; and it is accounted for if and only if asked for.
+/// Energy is what the parts use, within what their powers allow; and it is accounted for if and only if asked for, or
+/// limited.
 fn energy(machine: &Machine, options: &Options, outcome: &Outcome) -> Option<String> {
-    if outcome.clusters.iter().any(|cluster| cluster.energy.is_some() != options.energy)
-        || outcome.threads.iter().any(|thread| thread.energy_uj.is_some() != options.energy)
+    let is_told = options.energy || machine.board.limit.is_some();
+    if outcome.clusters.iter().any(|cluster| cluster.energy.is_some() != is_told)
+        || outcome.threads.iter().any(|thread| thread.energy_uj.is_some() != is_told)
     {
         return Some("energy is told unasked, or not told".to_owned());
     }
-    if !options.energy {
+    if !is_told {
         return None;
     }
     let of_threads: f64 = outcome.threads.iter().filter_map(|thread| thread.energy_uj).sum();
@@ -197,8 +199,11 @@ fn cluster_energy(machine: &Machine, outcome: &Outcome, id: ClusterId) -> Option
         .fold((f64::INFINITY, 0.0_f64), |(least, most), (low, high)| {
             (least.min(low), most.max(high))
         });
-    within("running", energy.running_uj, busy_ns, run_least, run_most)
-        .or_else(|| within("idle", energy.idle_uj, idle_ns, idle_least, idle_most))
+    // Of two threads of a core, a busy one pays for at least a half, and an idle one for nothing beside a busy one.
+    let (run_part, idle_part) =
+        if cluster.sharing.smt_speed.is_some() { (0.5, 0.0) } else { (1.0, 1.0) };
+    within("running", energy.running_uj, busy_ns, run_part * run_least, run_most)
+        .or_else(|| within("idle", energy.idle_uj, idle_ns, idle_part * idle_least, idle_most))
 }
 
 /// Whether a core's power follows from its frequency and from whether it runs.

@@ -54,8 +54,7 @@ fn state(text: &mut String, declared: &str, more: &str) {
     *text = text.replacen(declared, &format!("{declared}{more}"), 1);
 }
 
-/// A machine's file with more in it, in one case of three. Where power is known cores have no siblings, of whose power
-/// nothing is known.
+/// A machine's file with more in it, in one case of three.
 pub fn of_machine(mut text: String, knows_power: bool) -> String {
     let dice = &mut Dice::of_text(&text);
     if !dice.once_in(3) {
@@ -80,9 +79,12 @@ pub fn of_machine(mut text: String, knows_power: bool) -> String {
             let _ = writeln!(shared, "bandwidth_mb_s = {:.0}", dice.scale(200.0, 20_000.0));
         }
         let in_pairs = cluster.contains("\ncores = 2\n") || cluster.contains("\ncores = 4\n");
-        if in_pairs && !knows_power && dice.once_in(2) {
+        if in_pairs && dice.once_in(2) {
             let speed = dice.between(0.5, 1.0);
             let _ = writeln!(shared, "threads_per_core = 2\nsmt_speed = {speed:.2}");
+        }
+        if dice.once_in(2) {
+            let _ = writeln!(shared, "turbo_mhz = {}", ladder(dice, cluster));
         }
         shared += cluster;
     }
@@ -93,6 +95,25 @@ pub fn of_machine(mut text: String, knows_power: bool) -> String {
     }
     if knows_power && dice.once_in(2) {
         let _ = writeln!(text, "[power]\nboard_mw = {}", dice.whole(0..=3000));
+        if dice.once_in(2) {
+            let (pl1, tau_ms) = (dice.scale(50.0, 20_000.0), dice.scale(1.0, 1000.0));
+            let pl2 = pl1 * dice.between(1.0, 4.0);
+            let _ = writeln!(text, "pl1_mw = {pl1:.1}\npl2_mw = {pl2:.2}\ntau_ms = {tau_ms:.1}");
+        }
     }
     text
+}
+
+/// The highest clocks of a cluster's text with 1, 2, ... active cores.
+fn ladder(dice: &mut Dice, cluster: &str) -> String {
+    let opps = cluster.lines().find(|line| line.starts_with("opps = ")).unwrap_or_default();
+    let mhz = |part: &str| part.split(',').next().unwrap_or_default().trim().to_owned();
+    let mut points: Vec<String> = opps.split("mhz = ").skip(1).map(mhz).collect();
+    let mut ladder = Vec::new();
+    for _ in 0..dice.whole(1..=4) {
+        ladder.extend(points.last().cloned());
+        let left = points.len() - dice.index(points.len());
+        points.truncate(left);
+    }
+    format!("[{}]", ladder.join(", "))
 }

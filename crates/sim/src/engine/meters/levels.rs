@@ -52,6 +52,10 @@ impl Meters {
             meter.power_mw = meter.power_while_mw(meter.doing, power, opp);
             total_mw += meter.power_mw;
         }
+        if self.siblings.is_some() {
+            total_mw = self.share_cores(cluster, site);
+        }
+        let heat = self.heat.as_ref();
         let uncore_c = heat.map_or(ASSUMED_C, |heat| heat.uncore_c(cluster));
         let factor = power.uncore_leakage.temperature_factor(uncore_c);
         self.clusters[cluster.index()].leakage_mw = at_reference.uncore_mw * factor;

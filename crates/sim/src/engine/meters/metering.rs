@@ -1,6 +1,6 @@
 //! When meters change, and what follows from that: sensors, deepening idleness, heat and throttling.
 
-use ampsched_model::{ClusterId, CoreId, Machine, Ns, Sensor, ThreadId};
+use ampsched_model::{ClusterId, CoreId, Ns, Sensor, ThreadId};
 use ampsched_policy::RunState;
 
 use super::{Meters, Site};
@@ -23,7 +23,6 @@ impl Engine<'_> {
         if !self.setup.options.energy {
             return Ok(());
         }
-        refuse_siblings(&self.setup.machine)?;
         let meters = Meters::new(&self.setup.machine)?;
         let thermal_period_ns = meters.thermal_period_ns();
         self.meters = Some(Box::new(meters));
@@ -36,6 +35,7 @@ impl Engine<'_> {
         for core in self.cores.ids() {
             self.plan_deepening(core);
         }
+        self.start_budget();
         if let Some(period_ns) = thermal_period_ns {
             self.events.schedule(period_ns, SimEvent::ThermalStep);
         }
@@ -219,16 +219,4 @@ impl Engine<'_> {
             }
         }
     }
-}
-
-/// Refuses cores of several threads: what two of them draw together is not known.
-fn refuse_siblings(machine: &Machine) -> Result<(), SimError> {
-    let Some(cluster) = machine.clusters.iter().find(|it| it.sharing.smt_speed.is_some()) else {
-        return Ok(());
-    };
-    let what = format!(
-        "the power of cores with two threads is not known (leave out smt_speed and threads_per_core of cluster {}, or --energy)",
-        cluster.name
-    );
-    Err(SimError::BadMachine { machine: machine.name.clone(), what })
 }

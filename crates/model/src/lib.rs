@@ -30,6 +30,7 @@ mod rtapp;
 mod sensor;
 mod sharing;
 mod thermal;
+mod toml_clocks;
 mod toml_core_type;
 mod toml_machine;
 mod toml_power;

@@ -108,6 +108,8 @@ pub struct Costs {
     /// Resuming a thread on another core takes what refilling its caches takes, if the working set of its code is known
     /// ([`crate::refill`]), instead of the fixed times.
     pub migrate_refill: bool,
+    /// An idle core looks for work only when it has left its idle state, on top of the latency of wake-ups.
+    pub idle_exit: bool,
 }
 
 impl Costs {
@@ -187,6 +189,13 @@ impl Machine {
     /// How long a wake-up on an idle core takes at most.
     pub fn longest_wakeup_ns(&self) -> Ns {
         self.all_costs().map(|(_, costs)| costs.wakeup_latency_ns).max().unwrap_or(0)
+    }
+
+    /// What leaving an idle state takes at most; 0 if that costs nothing.
+    pub fn longest_exit_ns(&self) -> Ns {
+        let clusters = self.clusters.iter().filter(|_| self.costs.idle_exit);
+        let states = clusters.flat_map(|cluster| &cluster.power.idle_states);
+        states.map(|state| state.exit_ns).max().unwrap_or(0)
     }
 
     /// What it takes at most to switch a core from one thread to another.

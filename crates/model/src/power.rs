@@ -102,6 +102,13 @@ impl ClusterPower {
         !self.points.is_empty()
     }
 
+    /// What leaving the idle state takes in which a core is that has idled for some time: the deepest one that has paid
+    /// off by then.
+    pub fn exit_after_ns(&self, idle_ns: Ns) -> Ns {
+        let reached = self.idle_states.iter().take_while(|state| state.min_residency_ns <= idle_ns);
+        reached.last().or(self.idle_states.first()).map_or(0, |state| state.exit_ns)
+    }
+
     /// Power of one core in mW at the operating point of index `opp`.
     ///
     /// # Panics

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::limits::{CLUSTERS_MAX, CORES_MAX};
 use crate::reader::{Document, Node, Spot, Table, stem};
+use crate::toml_clocks;
 use crate::toml_core_type::L2_KIB;
 use crate::toml_power::{self, cluster_power};
 use crate::toml_sharing::{self, memory, sharing};
@@ -80,6 +81,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
     let kernel_view = kernel_view.unwrap_or_default();
     let thermal =
         root.get("thermal").map(|node| toml_thermal::thermal(&node, &sizes)).transpose()?;
+    toml_clocks::check_exits(&root, clusters.iter().map(|cluster| &cluster.power))?;
     let known: Vec<(&str, bool)> =
         clusters.iter().map(|cluster| (cluster.name.as_str(), cluster.power.is_known())).collect();
     let board = root.get("power").map(|node| toml_power::board(&node, &known)).transpose()?;
@@ -221,7 +223,7 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         shares_l2: table.get("shares_l2").map_or(Ok(false), |node| node.boolean())?,
         power: cluster_power(&table, &opps)?,
         sharing: sharing(&table, cores)?,
-        turbo_mhz: turbo_mhz(&table, &opps)?,
+        turbo_mhz: toml_clocks::turbo_mhz(&table, &opps)?,
         costs: table.get("costs").map(|node| cluster_costs(&node, machine)).transpose()?,
         opps,
     })
@@ -259,38 +261,6 @@ fn opps(table: &Table<'_>) -> Result<Vec<Opp>, InputError> {
     Ok(opps)
 }
 
-/// The highest clock with 1, 2, ... active cores: operating points from the highest down.
-fn turbo_mhz(table: &Table<'_>, opps: &[Opp]) -> Result<Vec<u32>, InputError> {
-    let Some(list) = table.get("turbo_mhz") else { return Ok(Vec::new()) };
-    let mut ladder: Vec<u32> = Vec::new();
-    for node in list.list()? {
-        let mhz = node.whole(1..=10_000)? as u32;
-        let is_point = opps.iter().any(|opp| opp.mhz == mhz);
-        let error = match ladder.last() {
-            _ if !is_point => format!("{mhz} MHz is no operating point of the cluster"),
-            None if opps.last().is_some_and(|opp| opp.mhz != mhz) => {
-                format!("{mhz} MHz with one active core, below the highest operating point")
-            }
-            Some(fewer) if mhz > *fewer => {
-                format!("{mhz} MHz after {fewer} MHz, more active cores are never faster")
-            }
-            _ => {
-                ladder.push(mhz);
-                continue;
-            }
-        };
-        let hint = "state the highest clock with 1, 2, ... active cores, each one of opps";
-        return Err(node.spot.error(error).with_hint(hint));
-    }
-    if ladder.is_empty() {
-        return Err(list.spot.error("no frequency, at least 1 is needed"));
-    }
-    if ladder.len() > CORES_MAX as usize {
-        return Err(list.spot.error(format!("{} frequencies, at most {CORES_MAX}", ladder.len())));
-    }
-    Ok(ladder)
-}
-
 fn volt(entry: &Table<'_>) -> Result<f64, InputError> {
     let node = entry.require("volt")?;
     let volt = node.number(0.0..=2.0)?;
@@ -313,7 +283,8 @@ const CLUSTER_COSTS: [&str; 9] = [
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
     let node = root.require("costs")?;
     let table = node.table(
-        &[&CLUSTER_COSTS[..], &["tick_ns", "frequency_switch_ns", "migrate_refill"]].concat(),
+        &[&CLUSTER_COSTS[..], &["tick_ns", "frequency_switch_ns", "migrate_refill", "idle_exit"]]
+            .concat(),
     )?;
     let cost = |key| table.whole(key, 0..=COST_NS_MAX).map(|ns| ns as Ns);
     let tick = table.get("tick_ns").map(|node| node.whole(TICK_NS)).transpose()?;
@@ -330,6 +301,7 @@ fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
         handover_same_cluster_ns: cost_or(&table, "handover_same_cluster_ns", 0)?,
         handover_cross_cluster_ns: cost_or(&table, "handover_cross_cluster_ns", 0)?,
         migrate_refill: table.get("migrate_refill").map_or(Ok(false), |node| node.boolean())?,
+        idle_exit: table.get("idle_exit").map_or(Ok(false), |node| node.boolean())?,
     };
     check_tick(&table, &costs)?;
     Ok(costs)

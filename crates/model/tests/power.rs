@@ -239,6 +239,34 @@ fn a_machine_states_the_power_of_its_board_and_a_shared_rail() {
 }
 
 #[test]
+fn leaving_idle_states_takes_what_is_stated() {
+    let machine = |states: &str, costs: &str| {
+        let text = format!(
+            "[[clusters]]\nname = \"c\"\ncore_type = \"c\"\ncores = 1\nclass = 0\nopps = [{{ mhz = 500, volt = 1 \
+             }}]\npower = {{ dynamic_uw_per_mhz_v2 = 1 }}\n{states}\n{COSTS}{costs}\n"
+        );
+        let mut catalog = Catalog::new();
+        catalog.add(FileKind::CoreType, "c", "c.toml", CORE).unwrap();
+        catalog.add(FileKind::Machine, "m", "m.toml", &text).map_err(|error| error.to_string())?;
+        assert_eq!(
+            catalog.describe(FileKind::Machine, "m").unwrap().contains("up to 20 us"),
+            costs.contains("true")
+        );
+        Ok(catalog.machine("m").unwrap())
+    };
+    let states = "idle_states = [{ name = \"wfi\", exit_us = 1 }, { name = \"off\", exit_us = 20, \
+        min_residency_us = 50 }]";
+    let stated = machine(states, "idle_exit = true").unwrap();
+    let exits = [0, 49_999, 50_000, 9_999_999].map(|ns| stated.clusters[0].power.exit_after_ns(ns));
+    assert_eq!((exits, stated.longest_exit_ns()), ([1_000, 1_000, 20_000, 20_000], 20_000));
+    assert_eq!(machine(states, "").unwrap().longest_exit_ns(), 0);
+    let error: String = machine("", "idle_exit = true").unwrap_err();
+    let expected = "costs.idle_exit: no idle state states how long leaving it takes (state exit_us in idle_states of a";
+    assert!(error.contains(expected), "{error}");
+    assert!(machine("", "idle_exit = false").is_ok());
+}
+
+#[test]
 fn a_cluster_states_its_clock_by_active_cores() {
     let ladder = |keys: &str| {
         let text = format!(

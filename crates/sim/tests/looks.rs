@@ -200,10 +200,11 @@ fn looks_change_nothing_where_clocks_follow_load_and_power() {
         let left = Remaining { constant_mw: 5.0, share: 1.0 };
         let (name, core, uncore) = ("wfi".to_owned(), left, left);
         cluster.power.idle_states =
-            vec![IdleState { name, core, uncore, entry_ns: 0, exit_ns: 0, min_residency_ns: 0 }];
+            vec![IdleState { name, core, uncore, entry_ns: 0, exit_ns: 9000, min_residency_ns: 0 }];
         cluster.sharing = Sharing { smt_speed: Some(0.6), ..Sharing::NONE };
     }
     host.machine.costs.frequency_switch_ns = 70_000;
+    host.machine.costs.idle_exit = true;
     host.machine.board.limit =
         Some(PowerLimit { pl1_mw: 700.0, pl2_mw: 1200.0, tau_ns: 2_000_000 });
     // It hears each thread's mean power since the last look, which varies with the clocks.

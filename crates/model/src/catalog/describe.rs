@@ -59,6 +59,11 @@ fn machine(machine: &Machine) -> String {
         let what = "       migration takes refilling caches where the working set is known";
         line(&mut text, format_args!("{what}"));
     }
+    if costs.idle_exit {
+        let most_us = machine.longest_exit_ns() as f64 / 1e3;
+        let what = format_args!("       idle cores leave their idle state, up to {most_us} us");
+        line(&mut text, what);
+    }
     if machine.has_handovers() {
         let (same, cross) = (costs.handover_same_cluster_ns, costs.handover_cross_cluster_ns);
         line(

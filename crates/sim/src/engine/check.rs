@@ -1,6 +1,6 @@
 //! Invariants of the engine. Checked after every event in debug builds, and on request.
 
-use ampsched_model::{CoreId, ThreadId};
+use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{Pick, RunState};
 
 use super::Engine;
@@ -112,7 +112,7 @@ impl Engine<'_> {
                 let name = self.thread_name(thread);
                 return Err(self.broken(format!("core {} is not given to {name}", core.0)));
             }
-            let soon_ns = self.events.now_ns() + self.setup.machine.longest_wakeup_ns();
+            let soon_ns = self.soon_ns();
             if let Some(core) = realtime.aim(thread) {
                 if self.events.timers.get(core) > soon_ns {
                     let name = self.thread_name(thread);
@@ -121,6 +121,12 @@ impl Engine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// By then every core is awake that has been woken up.
+    fn soon_ns(&self) -> Ns {
+        let machine = &self.setup.machine;
+        self.events.now_ns() + machine.longest_wakeup_ns() + machine.longest_exit_ns()
     }
 
     fn waits_for_core(&self, core: CoreId) -> bool {
@@ -136,7 +142,7 @@ impl Engine<'_> {
         if self.sched.is_taken(self.sched.thread(thread).core) {
             return true;
         }
-        let soon_ns = self.events.now_ns() + self.setup.machine.longest_wakeup_ns();
+        let soon_ns = self.soon_ns();
         let mut idle = self.sched.topology().cores().filter(|&core| self.sched.is_free(core));
         idle.any(|core| self.events.timers.get(core) <= soon_ns && self.sched.allows(thread, core))
     }

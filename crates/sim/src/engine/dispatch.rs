@@ -66,8 +66,10 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn on_core_timer(&mut self, core: CoreId) -> Fallible {
         let Some(thread) = self.sched.core(core).running else {
-            return match self.sched.core(core).above {
+            let above = self.sched.core(core).above;
+            return match above {
                 Some(thread) => self.on_timer_above(core, thread),
+                None if self.still_wakes_up(core) => Ok(()),
                 None => self.dispatch(core),
             };
         };
@@ -191,6 +193,7 @@ impl Engine<'_> {
             Pick::Idle { recheck_ns } => {
                 self.account(core);
                 self.meter_idle(core);
+                self.idles(core);
                 let soonest_ns = self.events.now_ns() + 1;
                 let due_ns =
                     recheck_ns.map_or(NEVER, |at_ns| self.setup.machine.costs.at_tick(at_ns));

@@ -16,6 +16,7 @@
 //! | [`Contention`] | `contention/` | how threads on different cores slow each other down |
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
 //! | [`Handovers`] | `handover.rs` | which core used an object last |
+//! | [`Idling`] | `idling.rs` | how long cores idle, and what waking them up takes |
 //! | [`Noisy`] | `noise.rs` | what the system does beside the programs |
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
 //! | [`Supervisor`] | `supervisor.rs`, `sampler.rs` | the policy, its factors, needs and plan |
@@ -35,6 +36,7 @@ mod dispatch;
 mod events;
 mod governing;
 mod handover;
+mod idling;
 mod life;
 mod meters;
 mod noise;
@@ -70,6 +72,7 @@ use cores::Cores;
 use events::{Due, Events, SimEvent};
 use governing::Governing;
 use handover::Handovers;
+use idling::Idling;
 use meters::Meters;
 use noise::Noisy;
 use objects::Objects;
@@ -144,6 +147,8 @@ struct Engine<'t> {
     noisy: Option<Box<Noisy>>,
     /// None: using what another core used last costs nothing.
     handovers: Option<Box<Handovers>>,
+    /// None: leaving idle states costs nothing.
+    idling: Option<Box<Idling>>,
     record: Record<'t>,
     progress: Progress,
     /// What a fast plane wants done; kept for its memory.
@@ -195,6 +200,7 @@ impl<'t> Engine<'t> {
             governing: None,
             noisy: None,
             handovers: machine.has_handovers().then(Box::default),
+            idling: Idling::new(machine),
             progress: Progress::default(),
             acts: Vec::new(),
             asked: Asked::default(),

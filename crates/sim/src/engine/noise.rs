@@ -120,6 +120,7 @@ impl Engine<'_> {
                 self.wait_for_system(core);
             } else {
                 self.meter_interrupt(core);
+                self.idles_anew(core);
             }
             return self.cores[core].noise_until_ns;
         };

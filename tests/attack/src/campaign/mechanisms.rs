@@ -67,6 +67,9 @@ pub fn of_machine(mut text: String, knows_power: bool) -> String {
             dice.once_in(2)
         );
         text = text.replacen("[costs]\n", &costs, 1);
+        if text.contains("exit_us") && dice.once_in(2) {
+            text = text.replacen("[costs]\n", "[costs]\nidle_exit = true\n", 1);
+        }
     }
     let mut parts = text.split("[[clusters]]\n");
     let mut shared = parts.next().unwrap_or_default().to_owned();

@@ -14,12 +14,17 @@ fn state(name: &str, exit_ns: u64, min_residency_ns: u64) -> IdleState {
 
 /// Cores at 2 GHz that leave a shallow idle state in 1 us, and a deep one, after 500 us, in 100 us.
 fn host(cores: usize) -> Host {
-    let mut host = Host::symmetric(cores);
-    host.machine.clusters[0].power = ClusterPower {
-        points: vec![PowerPoint { volt: 1.0, core_mw: 100.0, uncore_mw: 0.0 }],
-        idle_states: vec![state("wfi", 1_000, 0), state("off", 100_000, 500_000)],
-        ..ClusterPower::default()
-    };
+    exiting(Host::symmetric(cores))
+}
+
+fn exiting(mut host: Host) -> Host {
+    for cluster in &mut host.machine.clusters {
+        cluster.power = ClusterPower {
+            points: vec![PowerPoint { volt: 1.0, core_mw: 100.0, uncore_mw: 0.0 }],
+            idle_states: vec![state("wfi", 1_000, 0), state("off", 100_000, 500_000)],
+            ..ClusterPower::default()
+        };
+    }
     host.machine.costs.idle_exit = true;
     host
 }
@@ -67,6 +72,12 @@ proptest! {
             let retired: u64 = outcome.threads.iter().map(|thread| thread.instructions).sum();
             prop_assert_eq!(retired, 9 * threads * work);
             let alone = host(cores).run(&program(1), policy);
+            let mut unequal = exiting(Host::unequal(1, cores, 2.0));
+            unequal.options.energy = true;
+            for cluster in unequal.run(&program(threads), policy).clusters {
+                let running_uj = cluster.energy.unwrap().running_uj;
+                prop_assert!((running_uj - cluster.busy_ns as f64 / 1e4).abs() < 1e-6, "{:?}", cluster);
+            }
             prop_assert!(alone.threads[0].ready_ns <= 10 * 100_000, "{:?}", alone.threads);
         }
     }

@@ -61,6 +61,10 @@ impl Engine<'_> {
         let (now_ns, is_free) = (self.events.now_ns(), self.sched.is_free(core));
         let Some(idling) = self.idling.as_deref_mut().filter(|_| is_free) else { return false };
         let rest = &mut idling.0[core.index()];
+        // It has just lost its thread to another core.
+        if rest.done_ns != self.sched.core(core).busy_ns + self.cores[core].noise_ns {
+            return false;
+        }
         if rest.awake_ns == NEVER {
             let cluster = &self.setup.machine.clusters[self.cores[core].cluster.index()];
             rest.awake_ns = now_ns + cluster.power.exit_after_ns(now_ns - rest.since_ns);
@@ -68,6 +72,7 @@ impl Engine<'_> {
         let is_asleep = now_ns < rest.awake_ns;
         if is_asleep {
             self.events.timers.set(core, rest.awake_ns);
+            self.meter_idle(core);
         } else {
             rest.awake_ns = NEVER;
         }

@@ -1,8 +1,13 @@
-//! Machine files: turbo, and what leaving idle states takes.
+//! Machine files: turbo, what leaving idle states takes, and the way of a cluster to the memory.
+
+use std::ops::RangeInclusive;
 
 use crate::limits::CORES_MAX;
 use crate::reader::Table;
 use crate::{ClusterPower, InputError, Opp};
+
+/// What a cluster's own way to the memory adds, up to 10 us.
+pub(crate) const EXTRA_NS: RangeInclusive<f64> = 0.0..=10_000.0;
 
 /// The highest clock with 1, 2, ... active cores: operating points from the highest down.
 pub(crate) fn turbo_mhz(table: &Table<'_>, opps: &[Opp]) -> Result<Vec<u32>, InputError> {

@@ -45,6 +45,7 @@ struct ClusterTemplate {
     core_type: String,
     core_type_spot: Spot,
     l2_kib: Option<f64>,
+    memory_extra_ns: f64,
     shares_l2: bool,
     opps: Vec<Opp>,
     power: ClusterPower,
@@ -131,6 +132,7 @@ impl MachineTemplate {
         for template in &self.clusters {
             let mut params = find(&template.core_type, &template.core_type_spot)?;
             params.l2_kib = template.l2_kib.unwrap_or(params.l2_kib);
+            params.memory_ns += template.memory_extra_ns;
             clusters.push(template.cluster(params, next_core));
             next_core += template.cores;
         }
@@ -195,7 +197,7 @@ impl ClusterTemplate {
 }
 
 fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
-    const KEYS: [&str; 9] = [
+    const KEYS: [&str; 10] = [
         "name",
         "core_type",
         "cores",
@@ -204,6 +206,7 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         "shares_l2",
         "opps",
         "turbo_mhz",
+        "memory_extra_ns",
         "costs",
     ];
     let table =
@@ -220,6 +223,7 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         core_type: core_type.name()?.to_owned(),
         core_type_spot: core_type.spot.clone(),
         l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
+        memory_extra_ns: table.number_or("memory_extra_ns", 0.0, toml_clocks::EXTRA_NS)?,
         shares_l2: table.get("shares_l2").map_or(Ok(false), |node| node.boolean())?,
         power: cluster_power(&table, &opps)?,
         sharing: sharing(&table, cores)?,

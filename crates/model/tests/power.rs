@@ -2,7 +2,7 @@
 
 use ampsched_model::{
     ActivityLaw, Catalog, Cluster, ClusterId, CoreState, FileKind, Leakage, Machine, Opp,
-    PowerLimit, PowerPoint, Profile,
+    PowerLimit, PowerPoint, Profile, speed_ips,
 };
 use proptest::prelude::*;
 
@@ -298,4 +298,23 @@ fn a_cluster_states_its_clock_by_active_cores() {
         let error: String = ladder(&format!("turbo_mhz = {list}")).unwrap_err();
         assert!(error.contains(message), "{error}");
     }
+}
+
+#[test]
+fn a_cluster_states_what_its_way_to_the_memory_adds() {
+    let near = cluster("");
+    let far = cluster("memory_extra_ns = 42.5");
+    assert_eq!(far.params.memory_ns, near.params.memory_ns + 42.5);
+    let (cpi_core_big, cpi_core_little) = (1.0, 1.0);
+    let (l1d_mpki, l2_512k_mpki, l2_2m_mpki) = (40.0, 20.0, 20.0);
+    let missing = Profile {
+        l1d_mpki,
+        l2_512k_mpki,
+        l2_2m_mpki,
+        cpi_core_big,
+        cpi_core_little,
+        ..Profile::default()
+    };
+    let ns = |cluster: &Cluster| 1e9 / speed_ips(&missing, &cluster.params, 1000.0);
+    assert!(ns(&far) > ns(&near) * 1.05, "{} {}", ns(&far), ns(&near));
 }

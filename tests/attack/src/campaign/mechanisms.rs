@@ -86,6 +86,9 @@ pub fn of_machine(mut text: String, knows_power: bool) -> String {
             let speed = dice.between(0.5, 1.0);
             let _ = writeln!(shared, "threads_per_core = 2\nsmt_speed = {speed:.2}");
         }
+        if dice.once_in(4) {
+            let _ = writeln!(shared, "memory_extra_ns = 3");
+        }
         if dice.once_in(2) {
             let _ = writeln!(shared, "turbo_mhz = {}", ladder(dice, cluster));
         }

@@ -170,8 +170,8 @@ fn a_limit_acts_whether_energy_is_asked_for_or_not() {
 }
 
 proptest! {
-    /// No more than PL1 on average: as `A' = (P - A) / tau`, energy is the integral of A, and tau times what A has grown
-    /// by. A may pass PL1 by what a few periods add.
+    /// No more than PL1 on average: as `A' = (P - A) / tau`, energy is the integral of A, and tau times what A has
+    /// grown by. A may pass PL1 by what a few periods add.
     #[test]
     fn no_program_draws_more_than_the_limit(
         threads in 1u64..4, work in 10_000u64..9_000_000, pause_us in 0u64..5000, tau_ms in 5.0..200.0_f64,

@@ -1,8 +1,8 @@
 //! Clock frequencies: requests, limits, transitions.
 //!
 //! A clock has these voices: what is *wanted*, by a governor or the policy; the policy's *limit*; the *cap* that heat
-//! sets; what *turbo* allows, less the *steps* that the power limit takes. The lowest of the four is the *target*, which
-//! holds after the cluster's transition latency. Governors do not hear of the fourth, as in Linux.
+//! sets; what *turbo* allows, less the *steps* that the power limit takes. The lowest of the four is the *target*,
+//! which holds after the cluster's transition latency. Governors do not hear of the fourth, as in Linux.
 
 use ampsched_model::{Cluster, ClusterId, Machine, Ns};
 

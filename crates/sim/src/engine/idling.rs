@@ -1,8 +1,8 @@
 //! Idle cores that have to leave an idle state before they do anything (`idle_exit` of a machine's costs).
 //!
 //! A core goes deeper when it has idled for as long as the deeper state needs to pay off, as for its power
-//! (`meters/`). Whatever wakes it up then, it looks for work only when the exit latency is over; until then it counts as
-//! idle. An interrupt that brings no work makes it begin anew; a look that finds none does not.
+//! (`meters/`). Whatever wakes it up then, it looks for work only when the exit latency is over; until then it counts
+//! as idle. An interrupt that brings no work makes it begin anew; a look that finds none does not.
 
 use ampsched_model::{CoreId, Machine, Ns};
 

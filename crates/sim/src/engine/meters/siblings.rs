@@ -1,8 +1,8 @@
 //! Cores of two threads (SMT): who pays for what.
 //!
 //! A core leaks once. While one of its threads is busy, it pays for all; the other one draws nothing. While both are,
-//! each works at the stated part of its speed, so what switches beyond the clock (`stalled` of the activity law) is that
-//! part of what it would be alone; leakage and clock are halved: `C V^2 f (stalled + speed ((a1 - stalled) + (a2 -
+//! each works at the stated part of its speed, so what switches beyond the clock (`stalled` of the activity law) is
+//! that part of what it would be alone; leakage and clock are halved: `C V^2 f (stalled + speed ((a1 - stalled) + (a2 -
 //! stalled))) + leakage`. A core idles as deeply as the shallower one of its threads; each pays for half of that.
 
 use ampsched_model::{ClusterId, ClusterPower, CoreId, CoreState, Machine, Ns};

@@ -3,9 +3,9 @@
 //! Every period the average follows what has been used, `A += (M - A) (1 - e^(-period / tau))` for a mean power M.
 //! While there is *room*, the clusters may draw PL2 together; from when the average would pass PL1 they are *held* to
 //! PL1, until it has fallen below [`ROOM`] of that. What they would draw with other clocks follows from the power
-//! model, so the law is: every cluster loses the same number of operating points, the fewest with which power fits. Power that
-//! changes within a period is taken at its mean if that is more than at the moment. While the average is above PL1, no
-//! operating point comes back.
+//! model, so the law is: every cluster loses the same number of operating points, the fewest with which power fits.
+//! Power that changes within a period is taken at its mean if that is more than at the moment. While the average is
+//! above PL1, no operating point comes back.
 
 use ampsched_model::{ClusterId, Ns, PowerLimit};
 

@@ -188,7 +188,7 @@ class ClusterEnergy(_FromDict):
     sensor_uj: float
     """The sum, as a sensor at its supply would integrate it."""
     throttled_ns: int
-    """Time for which heat capped its frequency."""
+    """Time for which heat or the power limit capped its frequency."""
     temperature_c: float | None
     """Temperature of its hottest core at the end, if the machine describes how it heats."""
 

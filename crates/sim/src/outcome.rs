@@ -266,7 +266,7 @@ pub struct ClusterEnergy {
     pub uncore_uj: f64,
     /// The sum, as a sensor at its supply would integrate it.
     pub sensor_uj: f64,
-    /// Time for which heat capped its frequency.
+    /// Time for which heat or the power limit capped its frequency.
     pub throttled_ns: Ns,
     /// Temperature of its hottest core at the end, if the machine describes how it heats.
     pub temperature_c: Option<f64>,

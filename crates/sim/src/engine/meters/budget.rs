@@ -107,8 +107,12 @@ impl Meters {
         let steps = budget.decide(mean_mw, allowed_mw, |steps| {
             self.would_draw_mw(site, |cluster| opp_at(cluster, steps))
         });
-        if steps > 0 {
-            self.clusters.iter_mut().for_each(|meter| meter.throttled_ns += PERIOD_NS);
+        for (number, meter) in self.clusters.iter_mut().enumerate().filter(|_| steps > 0) {
+            let (id, opps) = (ClusterId::from(number), site.machine.clusters[number].opps.len());
+            // Heat counts for itself.
+            if !self.heat.as_ref().is_some_and(|heat| heat.caps(id, opps)) {
+                meter.throttled_ns += PERIOD_NS;
+            }
         }
         budget.steps = steps;
         self.budget = Some(budget);

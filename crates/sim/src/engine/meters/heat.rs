@@ -58,6 +58,11 @@ impl Heat {
         self.hottest_c
     }
 
+    /// Whether it allows a cluster less than the highest of some operating points.
+    pub fn caps(&self, cluster: ClusterId, opps: usize) -> bool {
+        self.throttle.highest_opp(cluster) + 1 < opps
+    }
+
     /// What the sensors of a node show now: the hottest.
     fn shown_c(&self, node: usize, seed: u64, now_ns: Ns) -> Option<f64> {
         let sensors = self.network.sensors().iter().enumerate();

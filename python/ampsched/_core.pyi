@@ -393,7 +393,12 @@ class Recording:
 
 def preload_library() -> bytes: ...
 def recording_from_raw(
-    folder: str, info: str, control: bytes, events: bytes, whole_ns: tuple[int, int]
+    folder: str,
+    info: str,
+    control: bytes,
+    events: bytes,
+    whole_ns: tuple[int, int],
+    kernel: tuple[tuple[str, Sequence[str], int], Sequence[bytes], int, str] | None = None,
 ) -> Recording: ...
 def lift(
     recording: Recording,

@@ -153,9 +153,7 @@ def record(
         return _recover(recover, out)
     if not command:
         raise InputError("which program? ampsched record -- COMMAND...")
-    if system and by not in (None, By.KERNEL):
-        raise InputError(f"--system is --by kernel, and goes without --by {by}")
-    return _record_command(command, out, limit_mb, by=By.KERNEL if system else by, each_kind=each_kind)
+    return _record_command(command, out, limit_mb, by=_wanted(by, system=system), each_kind=each_kind)
 
 
 def _recover(folder: Path, out: Path | None) -> int:
@@ -197,6 +195,12 @@ def _record_command(
         recording.save(found, out)
     tell(found, out, why)
     return told.exit_code
+
+
+def _wanted(by: By | None, *, system: bool) -> By | None:
+    if system and by not in (None, By.KERNEL):
+        raise InputError(f"--system is --by kernel: it goes without --by {by}")
+    return By.KERNEL if system else by
 
 
 def _who_tells(program: str, by: By | None) -> tuple[By, str]:

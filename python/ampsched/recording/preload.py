@@ -191,7 +191,8 @@ def recover(folder: Path, known: Mapping[str, Any] | None = None) -> Recording:
         raise InputError(f"{name}: is no folder of a recorder: {room.INFO} is no JSON") from None
     info |= known or {}
     took_ns, cpu_ns = info.pop(_WHOLE, (0, 0))
-    info["recorder"] = "both" if told else info["recorder"]
+    if told:
+        info["recorder"] = "both"
     return recording_from_raw(name, json.dumps(info), control, events, (took_ns, cpu_ns), told)
 
 

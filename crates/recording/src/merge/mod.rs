@@ -14,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::EXIT_BY_PROCESS;
 use crate::{Event, Kind, Recording, Thread, Wake};
 use waits::{Cause, Changes};
 
-/// A thread may have begun by the library's clock so long before it did by the kernel's, in ns (ours).
+/// Beginning and ending take at most that long, in ns (ours): library and kernel see them at different moments.
 const SKEW_NS: u64 = 1_000_000;
 /// Share of the waits that both know from which on differing wakers are told (ours).
 const DISAGREED_MIN: f64 = 0.05;
@@ -90,13 +91,33 @@ pub fn merge(library: Clocked, kernel: Clocked) -> Recording {
     recording
 }
 
-/// CPU time of threads that only the kernel has seen, in ns: the recorded program's, but nobody's else.
-pub(crate) fn unseen_cpu_ns(library: &Clocked, kernel: &Clocked) -> u64 {
-    let shifted = shifted(kernel.recording.threads.clone(), kernel.origin_ns, library.origin_ns);
-    let twins = twins(&library.recording.threads, &library.tids, &shifted, &kernel.tids);
-    let is_seen = |index: usize| twins.contains(&Some(index as u32));
-    let unseen = shifted.iter().enumerate().filter(|(index, _)| !is_seen(*index));
-    unseen.fold(0, |sum, (_, thread)| sum.saturating_add(thread.cpu_ns()))
+/// Has threads whose ends the library has not seen, as those of a killed process, end where the kernel saw it. Returns
+/// the CPU time of threads that only the kernel has seen, in ns. To be done before what is known from outside is added.
+pub(crate) fn see_ends(library: &mut Clocked, kernel: &Clocked) -> u64 {
+    let threads = kernel.recording.threads.clone();
+    let shifted = shifted(threads, kernel.origin_ns, library.origin_ns);
+    let of_library = &mut library.recording.threads;
+    let twins = twins(of_library, &library.tids, &shifted, &kernel.tids);
+    let mut is_unseen = vec![true; shifted.len()];
+    for (thread, twin) in of_library.iter_mut().zip(twins) {
+        let Some(twin) = twin else { continue };
+        is_unseen[twin as usize] = false;
+        let of_kernel = &shifted[twin as usize].events;
+        let (Some(end), Some(seen)) = (thread.events.last_mut(), of_kernel.last()) else {
+            continue;
+        };
+        if end.kind == Kind::Exit && end.aux == EXIT_BY_PROCESS && seen.at_ns > end.at_ns {
+            let ran = weave::Ran::of(of_kernel);
+            let cpu_ns = ran.by(seen.at_ns).saturating_sub(ran.by(end.at_ns));
+            end.cpu_ns = end.cpu_ns.saturating_add(cpu_ns);
+            end.work_ns = end.work_ns.saturating_add(cpu_ns);
+            end.at_ns = seen.at_ns;
+        }
+    }
+    let ends = of_library.iter().filter_map(|thread| thread.events.last());
+    library.recording.info.wall_ns = ends.map(|end| end.at_ns).max().unwrap_or(0);
+    let unseen = shifted.iter().zip(is_unseen).filter(|(_, is_unseen)| *is_unseen);
+    unseen.fold(0, |sum, (thread, _)| sum.saturating_add(thread.cpu_ns()))
 }
 
 /// The kernel's threads in the library's time.
@@ -268,17 +289,21 @@ impl Both {
 
     /// What has ended a wait of a thread of the kernel's recording, if that is to be tied to an event at that time.
     fn cause(&self, thread: u32, wait: &Event, until_ns: u64) -> Cause {
-        if wait.kind == Kind::Join {
-            let place = self.places[wait.object as usize];
-            return if self.ends_by(place, until_ns) { Cause::End(place) } else { Cause::Unknown };
+        let waker = match (wait.kind, Wake::from_aux(wait.aux)) {
+            (Kind::Join, _) => wait.object,
+            (Kind::Block, Wake::Thread(waker)) => waker,
+            _ => return Cause::Kept,
+        };
+        let place = self.places[waker as usize];
+        if wait.kind == Kind::Join && self.ends_by(place, until_ns) {
+            return Cause::End(place);
         }
-        let Wake::Thread(waker) = Wake::from_aux(wait.aux) else { return Cause::Kept };
+        // Who ends wakes who waits for it, and may still be there when that one goes on.
         let marks = self.wakes.get(&(waker, thread)).map_or(&[][..], |marks| marks);
         let Some(&at_ns) = marks[..marks.partition_point(|at_ns| *at_ns <= wait.at_ns)].last()
         else {
             return Cause::Unknown;
         };
-        let place = self.places[waker as usize];
         if !self.is_of_library(place) {
             return Cause::Wake(place, at_ns);
         }

@@ -41,16 +41,12 @@ impl Releases {
     pub fn is_open(&self, thread: u32, wait: &Event) -> bool {
         match wait.kind {
             Kind::Io => true,
-            Kind::FutexWait if wait.aux == 0 => self.is_nobodys(thread, wait),
-            Kind::ReadLock | Kind::WriteLock => self.is_nobodys(thread, wait),
-            Kind::SemWait => self.0.get(&wait.object).is_none_or(Vec::is_empty),
+            Kind::FutexWait if wait.aux == 0 => {
+                let during = self.between(wait.object, wait.waits_from_ns(), wait.at_ns);
+                during.iter().all(|(_, by)| *by == thread)
+            }
             _ => false,
         }
-    }
-
-    fn is_nobodys(&self, thread: u32, wait: &Event) -> bool {
-        let during = self.between(wait.object, wait.waits_from_ns(), wait.at_ns);
-        during.iter().all(|(_, by)| *by == thread)
     }
 
     /// Whether a thread has let others go on that wait as this one did; none if the library does not know of such waits.

@@ -152,7 +152,7 @@ fn a_wait_for_input_ends_with_its_wake_up_and_not_with_a_core() {
 #[test]
 fn a_child_without_the_library_is_there_and_waited_for() {
     let wait = about(0, IO_OTHER, waited(Kind::Io, 6 * MS, 2 * MS, 4 * MS));
-    let library = clocked(vec![(11, vec![start(0), wait, exit(9 * MS, 3 * MS)])], false);
+    let mut library = clocked(vec![(11, vec![start(0), wait, exit(9 * MS, 3 * MS)])], false);
     let parent = vec![
         start(0),
         about(1, 0, worked(Kind::Create, MS, MS)),
@@ -161,13 +161,53 @@ fn a_child_without_the_library_is_there_and_waited_for() {
     ];
     let child = vec![about(0, 1, start(MS)), exit(5 * MS, 4 * MS)];
     let kernel = clocked(vec![(11, parent), (21, child)], true);
-    assert_eq!(unseen_cpu_ns(&library, &kernel), 4 * MS);
+    assert_eq!(see_ends(&mut library, &kernel), 4 * MS);
     let found = merge(library, kernel);
     assert_eq!(kinds(&found.threads[0]), [Kind::Start, Kind::Create, Kind::Join, Kind::Exit]);
     let events = &found.threads[0].events;
     assert_eq!((events[1].object, events[1].cpu_ns, events[2].object), (1, MS, 1));
     assert_eq!((found.threads[1].process, found.threads[1].events[0].aux), (2, 1));
     assert!(found.info.unknown[0].contains("did not load the library: 1 threads"));
+}
+
+#[test]
+fn a_killed_thread_ends_where_the_kernel_saw_it_and_not_earlier() {
+    let end = about(0, EXIT_BY_PROCESS, exit(MS, MS));
+    let mut library = clocked(vec![(11, vec![start(0), end]), (12, vec![start(0), end])], false);
+    let kernel = told_by_kernel();
+    assert_eq!(see_ends(&mut library, &kernel), 0);
+    let found = merge(library, kernel);
+    assert_eq!(kinds(&found.threads[0]), [Kind::Start, Kind::Block, Kind::Exit]);
+    let ends =
+        found.threads.iter().map(|thread| (thread.begin_ns(), thread.events.last().unwrap()));
+    let ends: Vec<_> = ends.map(|(_, end)| end.at_ns / MS).collect();
+    assert_eq!(ends, [9, 8]);
+    assert_eq!(found.threads.iter().map(Thread::cpu_ns).sum::<u64>(), 13 * MS - 10_000);
+    assert_eq!(found.info.wall_ns, 9 * MS);
+
+    // The end of its process has ended the wait, too, which nobody was to end.
+    let late = about(0, EXIT_BY_PROCESS, exit(6 * MS + 30_000, 2 * MS));
+    let library = clocked(vec![(11, vec![start(0), late]), (12, vec![start(0), end])], false);
+    let mut kernel = told_by_kernel();
+    kernel.recording.threads[0].events[2].at_ns = LATER_NS + 6 * MS + 30_000;
+    assert_eq!(kinds(&merge(library, kernel).threads[0]), [Kind::Start, Kind::Exit]);
+}
+
+#[test]
+fn who_goes_on_before_the_end_of_what_it_joins_waits_for_its_last_word() {
+    let library = clocked(vec![(11, vec![start(0), exit(9 * MS, 5 * MS)])], false);
+    let parent = vec![
+        start(0),
+        about(1, 0, worked(Kind::Create, MS, MS)),
+        about(1, 0, waited(Kind::Join, 6 * MS, MS, 4 * MS)),
+        exit(9 * MS, 3 * MS),
+    ];
+    let wake = about(0, 0, worked(Kind::Wake, 6 * MS - 9_000, 4 * MS));
+    let child = vec![about(0, 1, start(MS)), wake, exit(6 * MS + 9_000, 18_000)];
+    let found = merge(library, clocked(vec![(11, parent), (21, child)], true));
+    let wait = found.threads[0].events[2];
+    assert_eq!((wait.kind, Wake::from_aux(wait.aux)), (Kind::Block, Wake::Thread(1)));
+    assert_eq!(kinds(&found.threads[1]), [Kind::Start, Kind::Wake, Kind::Exit]);
 }
 
 #[test]

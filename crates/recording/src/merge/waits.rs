@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::releases::Releases;
-use super::{Both, Merged};
-use crate::model::{IO_STORAGE, SLEEP_UNTIL};
+use super::{Both, Merged, SKEW_NS};
+use crate::model::{EXIT_BY_PROCESS, IO_STORAGE, SLEEP_UNTIL};
 use crate::{Event, Kind, Wake};
 
 /// Waits outside of the library's calls that no recorded thread has ended count from this length on, in ns: as input and
@@ -83,8 +83,14 @@ impl Changes {
         let is_wait = |event: &&Event| {
             event.wait_ns > 0 && matches!(event.kind, Kind::Block | Kind::Join | Kind::Io)
         };
-        let of_twin = both.kernel[twin as usize].events.iter().filter(is_wait);
-        let waits: Vec<Event> = of_twin.copied().collect();
+        let of_twin = &both.kernel[twin as usize].events;
+        let mut waits: Vec<Event> = of_twin.iter().filter(is_wait).copied().collect();
+        let ends = both.library[thread as usize].events.last().zip(of_twin.last());
+        if ends.is_some_and(|(end, _)| end.aux == EXIT_BY_PROCESS) {
+            // Who ends its process wakes it to end, too: it has waited for something else.
+            let end_ns = ends.map_or(0, |(_, seen)| seen.at_ns);
+            waits.pop_if(|last| end_ns.saturating_sub(last.at_ns) <= SKEW_NS);
+        }
         let mut from = 0;
         let mut walk = Walk { both, releases, thread, twin, changes: self };
         for (index, event) in both.library[thread as usize].events.iter().enumerate() {
@@ -129,7 +135,8 @@ impl Walk<'_> {
     fn add_hidden(&mut self, index: usize, event: &Event, waits: &[Event]) {
         for wait in waits {
             let cause = self.both.cause(self.twin, wait, wait.at_ns.min(event.at_ns));
-            if cause.thread().is_some() || wait.wait_ns >= OTHERS_NS_MIN {
+            let is_kept = cause == Cause::Kept && wait.wait_ns >= OTHERS_NS_MIN;
+            if cause.thread().is_some() || is_kept {
                 self.insert(index, wait, cause);
                 self.changes.merged.added += 1;
             }

@@ -17,7 +17,7 @@ impl Ran {
     }
 
     /// CPU time by then, in ns.
-    fn by(&self, at_ns: u64) -> u64 {
+    pub fn by(&self, at_ns: u64) -> u64 {
         let behind = self.0.partition_point(|(point_ns, _)| *point_ns <= at_ns);
         let (since_ns, sum_ns) = behind.checked_sub(1).map_or((0, 0), |last| self.0[last]);
         let most_ns = self.0.get(behind).map_or(sum_ns, |next| next.1);

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use ampsched_model::InputError;
 
 use crate::import::{self, Options, Pages};
-use crate::merge::{merge, unseen_cpu_ns};
+use crate::merge::{merge, see_ends};
 use crate::model::TIME_NS_MAX;
 use crate::{Clocked, Info, Kind, Recording, Thread};
 
@@ -41,7 +41,7 @@ pub fn from_raw(
 /// The same, merged with what the kernel has told meanwhile. If no thread has loaded the library it is all there is.
 ///
 /// # Errors
-/// As above; and the kernel's pages are damaged.
+/// As above.
 pub fn from_raw_and_pages(
     folder: &str,
     info: Info,
@@ -57,13 +57,17 @@ pub fn from_raw_and_pages(
             Options { name, command, kernel, exit_code, wakeup_ns, foreign, recorder, ..options };
         return import::of_pages(folder, pages, &known);
     }
-    let mut info = info;
-    info.unknown.extend_from_slice(&options.unknown);
     let (mut found, outside) = of_threads(folder, info, control, events)?;
+    found.recording.info.unknown.extend_from_slice(&options.unknown);
     let options = Options { pids: vec![outside.pid], ..options };
-    let kernel = import::clocked(folder, pages, &options)?;
-    let unseen_ns = unseen_cpu_ns(&found, &kernel);
-    outside.add_to(&mut found, Whole { cpu_ns: whole.cpu_ns.saturating_sub(unseen_ns), ..whole });
+    let kernel = import::clocked(folder, pages, &options).unwrap_or_else(|error| {
+        let text = format!("What the kernel has told meanwhile: {}.", error.message);
+        found.recording.info.unknown.push(text);
+        Clocked::default()
+    });
+    let unseen_ns = see_ends(&mut found, &kernel);
+    let cpu_ns = whole.cpu_ns.saturating_sub(unseen_ns);
+    outside.add_to(&mut found, Whole { cpu_ns, ..whole });
     Ok(merge(found, kernel))
 }
 

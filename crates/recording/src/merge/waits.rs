@@ -86,10 +86,14 @@ impl Changes {
         let of_twin = &both.kernel[twin as usize].events;
         let mut waits: Vec<Event> = of_twin.iter().filter(is_wait).copied().collect();
         let ends = both.library[thread as usize].events.last().zip(of_twin.last());
-        if ends.is_some_and(|(end, _)| end.aux == EXIT_BY_PROCESS) {
+        let is_ended = |last: &Event| {
+            ends.is_some_and(|(end, seen)| {
+                end.aux == EXIT_BY_PROCESS && seen.at_ns.saturating_sub(last.at_ns) <= SKEW_NS
+            })
+        };
+        if waits.last().is_some_and(is_ended) {
             // Who ends its process wakes it to end, too: it has waited for something else.
-            let end_ns = ends.map_or(0, |(_, seen)| seen.at_ns);
-            waits.pop_if(|last| end_ns.saturating_sub(last.at_ns) <= SKEW_NS);
+            waits.pop();
         }
         let mut from = 0;
         let mut walk = Walk { both, releases, thread, twin, changes: self };

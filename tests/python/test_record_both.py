@@ -102,8 +102,8 @@ def test_a_program_without_libraries_is_told_by_the_kernel(tmp_path: Path) -> No
 @pytest.mark.parametrize("limit_mb", [1, 1024])
 def test_the_kernels_events_have_a_limit_too(limit_mb: int, tmp_path: Path) -> None:
     out = tmp_path / "r.ampr"
-    spins = "import os\nr, w = os.pipe()\nif os.fork():\n for _ in range(20000): os.write(w, b'x'); os.sched_yield()\n"
-    spins += "else:\n for _ in range(20000): os.read(r, 1)"
+    spins = "import os\nr, w = os.pipe()\nif os.fork():\n for _ in range(60000): os.write(w, b'x'); os.sched_yield()\n"
+    spins += "else:\n for _ in range(60000): os.read(r, 1)"
     done = subprocess.run(
         [
             *RECORD,

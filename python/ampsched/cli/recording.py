@@ -133,8 +133,8 @@ def record(
     """Run a program and record what its threads do: work, locks, waiting, and who wakes whom.
 
     Takes no root: the program loads a library first that sees its calls. It must be dynamically linked; programs that
-    it starts are recorded, too. Standard streams, signals and the exit code are the program's. What runs already is
-    recorded by the kernel's events: --pid, --unit or --cgroup.
+    it starts are recorded, too. Standard streams, signals and the exit code are the program's. As root the kernel tells
+    meanwhile who has ended which wait, and what runs already is recorded by its events: --pid, --unit or --cgroup.
     """
     if not 1 <= limit_mb <= LIMIT_MB_MAX:
         raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed, and at most {LIMIT_MB_MAX}")

@@ -1,8 +1,8 @@
 //! What the library and the kernel have recorded of the same run, as one recording.
 //!
-//! The library knows which lock, pipe or file a thread waits for, the kernel which thread has ended any wait at all, and
-//! when. So waits of which the library knows the cause stay as they are. Others are tied to the thread that the kernel
-//! has seen to wake, waits that no call of the library shows are added, and so are threads that did not load it.
+//! The library knows which lock, pipe or file a thread waits for, the kernel which thread has ended any wait, and when.
+//! So waits of which the library knows the cause stay as they are. Others are tied to the thread that the kernel has
+//! seen to wake, waits that no call of the library shows are added, and so are threads that did not load it.
 
 mod releases;
 #[cfg(test)]
@@ -222,7 +222,7 @@ impl Both {
                 next += 1;
                 next - 1
             });
-            let events = thread.events.iter().map(|event| self.told(index, event, changes));
+            let events = thread.events.iter().map(|event| self.placed(index, event, changes));
             let events = events.collect();
             found.push(Thread { name: thread.name.clone(), process, events });
         }
@@ -238,22 +238,22 @@ impl Both {
     }
 
     /// An event that only the kernel has seen, with threads by their places.
-    fn told(&self, thread: u32, event: &Event, changes: &mut Changes) -> Event {
-        let mut told = *event;
+    fn placed(&self, thread: u32, event: &Event, changes: &mut Changes) -> Event {
+        let mut placed = *event;
         let place = |index: u32| self.places.get(index as usize).copied();
         match event.kind {
-            Kind::Wake | Kind::Create => told.object = place(event.object).unwrap_or(u32::MAX),
+            Kind::Wake | Kind::Create => placed.object = place(event.object).unwrap_or(u32::MAX),
             Kind::Start => {
-                told.aux = event.aux.checked_sub(1).and_then(place).map_or(0, |place| place + 1);
+                placed.aux = event.aux.checked_sub(1).and_then(place).map_or(0, |place| place + 1);
             }
             Kind::Block | Kind::Join => {
                 let cause = self.cause(thread, event, event.at_ns);
                 changes.note_wake(self.places[thread as usize], cause);
-                told = waits::told(event, cause);
+                placed = waits::explained(event, cause);
             }
             _ => {}
         }
-        told
+        placed
     }
 
     /// Has threads of the library create those that only the kernel has seen.

@@ -49,7 +49,7 @@ impl Releases {
         }
     }
 
-    /// Whether a thread has let others go on that wait as this one did; none if the library does not know of such waits.
+    /// Whether a thread has let others go on that wait as this one did; none if the library knows no cause.
     pub fn agrees(&self, wait: &Event, waker: u32) -> Option<bool> {
         if !is_compared(wait) {
             return None;

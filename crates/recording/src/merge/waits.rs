@@ -7,8 +7,8 @@ use super::{Both, Merged, SKEW_NS};
 use crate::model::{EXIT_BY_PROCESS, IO_STORAGE, SLEEP_UNTIL};
 use crate::{Event, Kind, Wake};
 
-/// Waits outside of the library's calls that no recorded thread has ended count from this length on, in ns: as input and
-/// output does in the library.
+/// Waits outside of the library's calls that no recorded thread has ended count from this length on, in ns: as input
+/// and output does in the library.
 const OTHERS_NS_MIN: u64 = 20_000;
 /// A wait inside a call may be so much longer by the kernel's clock, in ns (ours).
 const ROUNDED_NS: u64 = 1_000;
@@ -36,7 +36,7 @@ impl Cause {
 }
 
 /// The kernel's wait with its cause by places.
-pub fn told(wait: &Event, cause: Cause) -> Event {
+pub fn explained(wait: &Event, cause: Cause) -> Event {
     let (kind, object, aux) = match cause {
         Cause::Wake(thread, _) => (Kind::Block, wait.object, Wake::Thread(thread).to_aux()),
         Cause::End(thread) => (Kind::Join, thread, 0),
@@ -148,7 +148,7 @@ impl Walk<'_> {
     }
 
     fn insert(&mut self, index: usize, wait: &Event, cause: Cause) {
-        let added = (index, Event { cpu_ns: 0, work_ns: 0, ..told(wait, cause) });
+        let added = (index, Event { cpu_ns: 0, work_ns: 0, ..explained(wait, cause) });
         self.changes.added.entry(self.thread).or_default().push(added);
         self.changes.note_wake(self.thread, cause);
     }
@@ -165,7 +165,7 @@ impl Walk<'_> {
         let is_tied = causes.iter().any(|cause| cause.thread().is_some());
         if is_tied && self.releases.is_open(self.thread, event) {
             before.iter().zip(&causes).for_each(|(wait, cause)| self.insert(index, wait, *cause));
-            let Event { kind, object, aux, .. } = told(last, cause);
+            let Event { kind, object, aux, .. } = explained(last, cause);
             let explained = Event { kind, object, aux, wait_ns: last.wait_ns, ..*event };
             self.changes.changed.push((self.thread, index, explained));
             self.changes.note_wake(self.thread, cause);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from test_system_recording import needs_tracing
 
 from ampsched import InputError
 from ampsched.cli.recording import By, _who_tells
-from ampsched.recording import both, load, preload, summary, tracefs
+from ampsched.recording import both, load, preload, roles, summary, tracefs
 
 SOURCE = Path(__file__).parent / "data" / "record" / "unseen.c"
 TURNS, STEPS = 20, 4_000_000
@@ -180,3 +181,23 @@ def test_bad_input_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(InputError, match=r"needs root \(sudo; or --by library\)"):
         preload.record(["true"], tmp_path / "r.ampr", with_kernel=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_of_a_language_are_named_by_what_they_do(tmp_path: Path) -> None:
+    program = """
+import ctypes, threading, time
+prctl = ctypes.CDLL(None).prctl
+def work(name):
+    prctl(15, name, 0, 0, 0)
+    sum(range(300_000))
+for name in (b"C2 CompilerThread0", b"GC Thread#1", b"GC Thread#2", b"worker"):
+    threading.Thread(target=work, args=(name,)).start()
+"""
+    found = preload.record([sys.executable, "-c", program], tmp_path / "r.ampr").recording
+    assert re.fullmatch(
+        r"its language's own: 1 thread compiling \(\d+% of the work\), "
+        r"2 threads collecting garbage \(\d+% of the work\)",
+        roles.roles_text(found) or "",
+    )
+    assert roles.roles_text(preload.record(["true"], tmp_path / "r.ampr").recording) is None
+    assert max(map(len, roles.BEGINNINGS)) <= 15, "the kernel keeps no more"

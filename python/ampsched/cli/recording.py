@@ -287,7 +287,7 @@ def tell(recording: Recording, out: Path, why: str = "") -> Check | None:
         out: Its file.
         why: Why the library or the kernel has not told.
     """
-    from ampsched.recording import summary
+    from ampsched.recording import roles, summary
 
     info = json.loads(recording.info)
     threads = recording.threads
@@ -304,6 +304,8 @@ def tell(recording: Recording, out: Path, why: str = "") -> Check | None:
     _say(f"  {info['wall_ns'] / 1e9:.3f} s, {work_s:.3f} s of work, {blocked_ns / 1e9:.3f} s blocked{known}")
     if info["slowdown"] is not None:
         _say(f"  the recorder made it about {info['slowdown']:.2f} times as long")
+    if runtime := roles.roles_text(recording):
+        _say(f"  {runtime}")
     if kinds := info.get("speedup_kinds"):
         _say(f"  {info['speedup']:.2f} times as fast on {kinds[0]} as on {kinds[1]}, by CPU time")
     checked = _checked(recording, out)

@@ -192,6 +192,13 @@ impl Both {
             .collect();
         let Changes { mut added, changed, wakes, .. } = changes;
         let mut threads = self.library;
+        for (thread, twin) in threads.iter_mut().zip(&self.twins) {
+            // The library has not seen names that threads got later and still had when their process ended.
+            let name = twin.map(|twin| &self.kernel[twin as usize].name);
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                thread.name.clone_from(name);
+            }
+        }
         for (thread, event, what) in changed {
             threads[thread as usize].events[event] = what;
         }

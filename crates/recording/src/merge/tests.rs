@@ -189,8 +189,13 @@ fn a_killed_thread_ends_where_the_kernel_saw_it_and_not_earlier() {
     let late = about(0, EXIT_BY_PROCESS, exit(6 * MS + 30_000, 2 * MS));
     let library = clocked(vec![(11, vec![start(0), late]), (12, vec![start(0), end])], false);
     let mut kernel = told_by_kernel();
+    kernel.recording.info.lost_events = 5;
+    kernel.recording.threads[0].name = "GC Thread#0".to_owned();
     kernel.recording.threads[0].events[2].at_ns = LATER_NS + 6 * MS + 30_000;
-    assert_eq!(kinds(&merge(library, kernel).threads[0]), [Kind::Start, Kind::Exit]);
+    let found = merge(library, kernel);
+    assert_eq!(kinds(&found.threads[0]), [Kind::Start, Kind::Exit]);
+    assert_eq!(found.threads[0].name, "GC Thread#0");
+    assert!(found.info.unknown[0].ends_with("it has lost events: 5."));
 }
 
 #[test]

@@ -393,7 +393,7 @@ class Recording:
 
 def preload_library() -> bytes: ...
 def recording_from_raw(
-    folder: str, info: str, control: bytes, events: bytes, whole_ns: tuple[int, int]
+    folder: str, info: str, control: bytes, events: bytes, whole_ns: tuple[int, int], kernel: object = None
 ) -> Recording: ...
 def lift(
     recording: Recording,

@@ -65,7 +65,9 @@ def libomp(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "ampsched", "record", *map(str, arguments)]
+    """Records what the library sees; test_record_both.py has what the kernel adds."""
+    by = [] if "--recover" in arguments else ["--by", "library"]
+    return [sys.executable, "-m", "ampsched", "record", *by, *map(str, arguments)]
 
 
 def run(folder: Path, *arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":

@@ -114,6 +114,8 @@ struct head {
     struct pair stopped; /* if it still ran at the end of its process: when, and its CPU time by then */
     uint32_t is_sandboxed; /* from some moment on, CPU time was not read but told by ticks */
     uint32_t before_us;    /* CPU time of the recorder before the recording began, in the very first program */
+    uint32_t tid;        /* as the kernel has it; 0 if it was not asked */
+    uint32_t unused;
 };
 
 #define FIRST_SLOTS 1024 /* where slots begin in a thread's first chunk: between, the recorder keeps its own things */

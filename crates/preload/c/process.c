@@ -93,6 +93,7 @@ static void fill_head(struct thread *self, int is_continued)
     if (!is_sandboxed) {
         head->parent_pid = (uint32_t)getppid();
         self->tid = (int)real.syscall(SYS_gettid);
+        head->tid = (uint32_t)self->tid;
     }
     head->creator = self->creator;
     head->is_continued = (uint32_t)is_continued;

@@ -8,7 +8,8 @@ use crate::error::input;
 use crate::interrupt::interruptible;
 use crate::recording::Recording;
 
-fn options(file: &str, text: &str) -> PyResult<import::Options> {
+/// What to import, of its JSON.
+pub fn options(file: &str, text: &str) -> PyResult<import::Options> {
     serde_json::from_str(text).map_err(|error| {
         input(&ampsched_model::InputError::new(file, "options", error.to_string()))
     })
@@ -33,19 +34,26 @@ pub fn import_trace(
 pub fn import_pages(
     py: Python<'_>,
     folder: String,
-    about: (String, Vec<String>, usize),
+    about: About,
     cores: Vec<PyBackedBytes>,
     lost_events: u64,
     options: &str,
 ) -> PyResult<Recording> {
     let options = self::options(&folder, options)?;
     let found = interruptible(py, move |_| {
-        let (header_page, formats, page_bytes) = about;
-        let cores = cores.iter().map(|bytes| bytes.to_vec()).collect();
-        let pages = import::Pages { header_page, formats, cores, page_bytes, lost_events };
-        import::of_pages(&folder, &pages, &options)
+        import::of_pages(&folder, &pages(about, &cores, lost_events), &options)
     })?;
     found.map(Recording::from).map_err(|error| input(&error))
+}
+
+/// How pages are to be read: text of `events/header_page`, the events' formats, bytes of a page.
+pub type About = (String, Vec<String>, usize);
+
+/// Pages of the kernel's buffers.
+pub fn pages(about: About, cores: &[PyBackedBytes], lost_events: u64) -> import::Pages {
+    let (header_page, formats, page_bytes) = about;
+    let cores = cores.iter().map(|bytes| bytes.to_vec()).collect();
+    import::Pages { header_page, formats, cores, page_bytes, lost_events }
 }
 
 /// Pairs of threads by how long one was blocked until the other woke it: waker, woken, how often, how long in ns.

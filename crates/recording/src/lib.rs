@@ -6,13 +6,15 @@
 mod file;
 pub mod import;
 pub mod lift;
+mod merge;
 mod model;
 mod raw;
 mod replay;
 
 pub use file::{MAGIC, Writer, read};
+pub use merge::{Clocked, Merged, merge};
 pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
-pub use raw::{Whole, from_raw};
+pub use raw::{Whole, from_raw, from_raw_and_pages};
 pub use replay::{
     Bond, Cause, Laws, Options, Part, Path, Replay, Replayed, Sharing, TYPICAL_PROFILE, laws,
     replay,

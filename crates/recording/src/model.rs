@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
+use crate::Merged;
+
 /// Declares [`Kind`] with its numbers and words, once.
 macro_rules! kinds {
     ($($(#[doc = $meaning:literal])+ $name:ident = $number:literal, $word:literal;)+) => {
@@ -286,7 +288,7 @@ pub struct Info {
     pub name: String,
     /// What was executed.
     pub command: Vec<String>,
-    /// Who recorded: `preload`, `system`, or the form that was imported.
+    /// Who recorded: `preload`, `system`, `both`, or the form that was imported.
     pub recorder: String,
     /// The cores that the program could run on.
     pub cores: Vec<Core>,
@@ -318,6 +320,9 @@ pub struct Info {
     pub instructions: Vec<u64>,
     /// What was counted of the whole program by counters of the processor: by core type and counter.
     pub counters: BTreeMap<String, BTreeMap<String, f64>>,
+    /// What came of the library and the kernel, if both have recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
     /// What this recording could not know, a sentence each.
     pub unknown: Vec<String>,
 }

@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,14 @@ _HOW = "How"
 _RUNNING = "Instead of a command: what runs already, for a while, as root"
 
 
+class By(StrEnum):
+    """Who tells what a program does."""
+
+    LIBRARY = "library"
+    KERNEL = "kernel"
+    BOTH = "both"
+
+
 def record(
     command: Annotated[
         list[str] | None, typer.Argument(metavar="-- COMMAND...", help="Program and arguments.")
@@ -52,12 +61,20 @@ def record(
             help="Run nothing: make the recording of what a recorder has left that was killed.",
         ),
     ] = None,
+    by: Annotated[
+        By | None,
+        typer.Option(
+            "--by",
+            rich_help_panel=_HOW,
+            help="Who tells: the library, the kernel, which takes root, or both. By default both if they can.",
+        ),
+    ] = None,
     system: Annotated[
         bool,
         typer.Option(
             "--system",
             rich_help_panel=_HOW,
-            help="Let the kernel tell, which takes root: also static programs, and what blocks outside of locks.",
+            help="The same as --by kernel: also static programs, and what blocks outside of locks.",
         ),
     ] = False,
     pid: Annotated[
@@ -116,25 +133,27 @@ def record(
     """Run a program and record what its threads do: work, locks, waiting, and who wakes whom.
 
     Takes no root: the program loads a library first that sees its calls. It must be dynamically linked; programs that
-    it starts are recorded, too. Standard streams, signals and the exit code are the program's. What runs already is
-    recorded by the kernel's events: --pid, --unit or --cgroup.
+    it starts are recorded, too. Standard streams, signals and the exit code are the program's. As root the kernel tells
+    meanwhile who has ended which wait, and what runs already is recorded by its events: --pid, --unit or --cgroup.
     """
     if not 1 <= limit_mb <= LIMIT_MB_MAX:
         raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed, and at most {LIMIT_MB_MAX}")
     running = _running(pid, unit, cgroup)
     if running is not None:
-        if command or recover is not None or each_kind:
-            raise InputError("--pid, --unit and --cgroup go without a command, --recover and --each-kind")
+        if command or recover is not None or each_kind or by not in (None, By.KERNEL):
+            raise InputError(
+                "--pid, --unit and --cgroup go without a command, --by, --recover and --each-kind"
+            )
         return _record_running(running, out, for_s, limit_mb)
     if for_s is not None:
         raise InputError("--for-s goes with --pid, --unit or --cgroup: a command is recorded until it ends")
     if recover is not None:
-        if command or system or each_kind:
+        if command or system or by or each_kind:
             raise InputError("--recover takes a folder and -o FILE, and runs nothing")
         return _recover(recover, out)
     if not command:
         raise InputError("which program? ampsched record -- COMMAND...")
-    return _record_command(command, out, limit_mb, system=system, each_kind=each_kind)
+    return _record_command(command, out, limit_mb, by=_wanted(by, system=system), each_kind=each_kind)
 
 
 def _recover(folder: Path, out: Path | None) -> int:
@@ -155,7 +174,7 @@ def _recover(folder: Path, out: Path | None) -> int:
 
 
 def _record_command(
-    command: list[str], out: Path | None, limit_mb: int, *, system: bool, each_kind: bool
+    command: list[str], out: Path | None, limit_mb: int, *, by: By | None, each_kind: bool
 ) -> int:
     from ampsched import recording
     from ampsched.recording import preload
@@ -165,13 +184,37 @@ def _record_command(
     kinds = kinds_here() if each_kind else []
     out = out or default_out(command)
     check_replaceable(out)
-    told = kernel.record(command, out) if system else preload.record(command, out, limit_mb)
+    by, why = _who_tells(command[0], by)
+    if by is By.KERNEL:
+        told: kernel.Recorded | preload.Outcome = kernel.record(command, out)
+    else:
+        told = preload.record(command, out, limit_mb, with_kernel=by is By.BOTH)
     found = told.recording
     if kinds and told.exit_code == 0:
         found = with_speedup(found, measure_speedup(command, kinds, _say))
         recording.save(found, out)
-    tell(found, out)
+    tell(found, out, why)
     return told.exit_code
+
+
+def _wanted(by: By | None, *, system: bool) -> By | None:
+    if system and by not in (None, By.KERNEL):
+        raise InputError(f"--system is --by kernel: it goes without --by {by}")
+    return By.KERNEL if system else by
+
+
+def _who_tells(program: str, by: By | None) -> tuple[By, str]:
+    """Who tells what a program does, and why nobody else does; empty if that was wanted."""
+    from ampsched.recording import both, preload
+
+    if by in (By.LIBRARY, By.KERNEL):
+        return by, ""
+    of_kernel, of_library = both.why_not(), preload.why_not_loaded(program)
+    if of_library and (by or not of_kernel):
+        return By.KERNEL, f"the program {of_library}, so it loads no library"
+    if of_kernel and by is None:
+        return By.LIBRARY, f"the kernel does not tell: {of_kernel}"
+    return By.BOTH, ""
 
 
 def _running(pid: list[str] | None, unit: str | None, cgroup: Path | None) -> Callable[[], Target] | None:
@@ -236,9 +279,15 @@ def _say(text: str) -> None:
     print(render.visible(text), file=sys.stderr)
 
 
-def tell(recording: Recording, out: Path) -> Check | None:
-    """What was recorded, and what to do with it. Returns how good its replay is, if it was tried."""
-    from ampsched.recording import summary
+def tell(recording: Recording, out: Path, why: str = "") -> Check | None:
+    """What was recorded, and what to do with it. Returns how good its replay is, if it was tried.
+
+    Args:
+        recording: The recording.
+        out: Its file.
+        why: Why the library or the kernel has not told.
+    """
+    from ampsched.recording import roles, summary
 
     info = json.loads(recording.info)
     threads = recording.threads
@@ -246,6 +295,8 @@ def tell(recording: Recording, out: Path) -> Check | None:
     each = out.stat().st_size / max(recording.events, 1)
     where = f" in {processes} processes" if processes > 1 else ""
     _say(f"{out}: {len(threads)} threads{where}, {recording.events} events, {each:.1f} bytes per event")
+    if sources := summary.sources(info):
+        _say(f"  {sources}{f' ({why})' if why else ''}")
     blocked_ns, _ = recording.blocked_ns
     share = summary.coverage(recording)
     known = f", the cause known for {share:.0%}" if share is not None else ""
@@ -253,6 +304,8 @@ def tell(recording: Recording, out: Path) -> Check | None:
     _say(f"  {info['wall_ns'] / 1e9:.3f} s, {work_s:.3f} s of work, {blocked_ns / 1e9:.3f} s blocked{known}")
     if info["slowdown"] is not None:
         _say(f"  the recorder made it about {info['slowdown']:.2f} times as long")
+    if runtime := roles.roles_text(recording):
+        _say(f"  {runtime}")
     if kinds := info.get("speedup_kinds"):
         _say(f"  {info['speedup']:.2f} times as fast on {kinds[0]} as on {kinds[1]}, by CPU time")
     checked = _checked(recording, out)

@@ -23,7 +23,7 @@ from typing import Any
 from ampsched._core import InputError, Recording, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED, cpu_s_of_children, why_not_run
 from ampsched.files import check_writable, shown
-from ampsched.recording import room
+from ampsched.recording import both, room
 from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import LIMIT_MB, keeping, save
@@ -50,20 +50,32 @@ def find_program(name: str) -> Path:
     """The file of a program that can be recorded.
 
     Raises:
-        InputError: There is none, or it does not load libraries: it is static, of another C library or architecture,
-            or setuid.
+        InputError: There is none, or it does not load libraries.
     """
     found = shutil.which(name)
     if found is None:
         raise InputError(f"{name}: {why_not_run(name)}")
-    path = Path(found).absolute()
-    status = path.stat()
-    if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != 0:
-        raise InputError(f"{name}: has the rights of its owner, so it loads nothing of ours (try --system)")
-    reason = _refuses(path)
+    reason = why_not_loaded(name)
     if reason:
         raise InputError(f"{name}: {reason}, so it loads nothing of ours (try --system)")
-    return path
+    return Path(found).absolute()
+
+
+def why_not_loaded(name: str) -> str | None:
+    """Why a program does not load libraries: it is static, of another C library or architecture, or setuid.
+
+    Args:
+        name: The program.
+
+    Returns:
+        None if it does, or there is no such program.
+    """
+    found = shutil.which(name)
+    if found is None:
+        return None
+    if Path(found).stat().st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != 0:
+        return "has the rights of its owner"
+    return _refuses(Path(found))
 
 
 def _refuses(path: Path) -> str | None:
@@ -101,7 +113,9 @@ def _interpreter(elf: bytes) -> bytes | None:
     return None
 
 
-def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outcome:
+def record(
+    command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB, *, with_kernel: bool = False
+) -> Outcome:
     """Runs a program, records what its threads do, and writes the recording.
 
     Standard streams are the caller's; signals are passed on.
@@ -110,7 +124,8 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
         command: Program and arguments.
         out: File of the recording. The working folder beside it, which must not be there, is removed only when the
             recording is written; `recover` makes a recording of it.
-        limit_mb: Most that events may take, in MiB.
+        limit_mb: Most that events may take, in MiB; the kernel's as much again.
+        with_kernel: Merge the recording with what the kernel tells meanwhile, which needs root.
 
     Raises:
         InputError: The program cannot be recorded, nothing was, or the folder or the recording cannot be written.
@@ -128,7 +143,11 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
         return room.taken_bytes(folder) > 0 or any(child.returncode is None for child in children)
 
     with keeping(folder, has_events):
-        code, known = _watched(command, program, folder, children)
+        listening = both.listening(folder, limit_mb) if with_kernel else contextlib.nullcontext()
+        with listening as kernel:
+            code, known = _watched(command, program, folder, children)
+            if kernel is not None:
+                kernel.options["pids"] = [children[0].pid]
         with contextlib.suppress(OSError):  # it is only needed if the recording cannot be made now
             room.write_info(folder, info | known)
         recording = recover(folder, known)
@@ -163,6 +182,7 @@ def recover(folder: Path, known: Mapping[str, Any] | None = None) -> Recording:
     try:
         info: dict[str, Any] = json.loads((folder / room.INFO).read_text(encoding="utf-8"))
         control, events = room.read(folder)
+        told = both.told(folder)
     except FileNotFoundError as error:
         raise InputError(f"{name}: is no folder of a recorder: {error.strerror}") from None
     except OSError as error:
@@ -171,7 +191,9 @@ def recover(folder: Path, known: Mapping[str, Any] | None = None) -> Recording:
         raise InputError(f"{name}: is no folder of a recorder: {room.INFO} is no JSON") from None
     info |= known or {}
     took_ns, cpu_ns = info.pop(_WHOLE, (0, 0))
-    return recording_from_raw(name, json.dumps(info), control, events, (took_ns, cpu_ns))
+    if told:
+        info["recorder"] = "both"
+    return recording_from_raw(name, json.dumps(info), control, events, (took_ns, cpu_ns), told)
 
 
 def _info(program: Path, command: Sequence[str]) -> dict[str, object]:

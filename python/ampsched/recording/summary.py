@@ -59,6 +59,19 @@ def ending(exit_code: int | None) -> str | None:
         return f"has ended with exit code {exit_code}"
 
 
+def sources(info: Mapping[str, Any]) -> str | None:
+    """Who has told what a recording says, in words; None if it was no recorder of ours."""
+    if info["recorder"] in ("preload", "system"):
+        return "told by the library" if info["recorder"] == "preload" else "told by the kernel"
+    merged = info.get("merged")
+    if merged is None:
+        return None
+    counts = f"{merged['tied']} waits tied to threads, {merged['added']} added"
+    if merged["threads"]:
+        counts += f", {merged['threads']} threads without the library"
+    return f"told by the library and the kernel: {counts}"
+
+
 def follows_text(follows: float, rest: Mapping[str, float]) -> str:
     """Which share of a program's time would shrink on faster cores, 0 to 1, and what the rest is, in words."""
     kept = [f"{rest[part]:.0%} {words}" for part, words in KEPT.items() if rest[part] >= NAMED_MIN]

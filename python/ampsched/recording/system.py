@@ -22,7 +22,7 @@ from ampsched.cpus import allowed_cpus
 from ampsched.files import check_writable, shown
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import keeping, save
-from ampsched.recording.tracefs import Instance, mounted, remove_left
+from ampsched.recording.tracefs import PLACES, Instance, mounted, remove_left
 
 EVENTS = ("sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork", "sched/sched_process_exit")
 """Without these nothing can be told."""
@@ -145,9 +145,10 @@ def check_root(otherwise: str) -> None:
         otherwise: What else the user can do.
 
     Raises:
-        InputError: This process is not root, or knows other numbers of processes than the kernel's events.
+        InputError: This process is not root and may not write into tracefs, or it knows other numbers of processes than
+            the kernel's events.
     """
-    if os.geteuid():
+    if os.geteuid() and not any(os.access(place / "instances", os.W_OK) for place in PLACES):
         raise InputError(f"recording through the kernel needs root (sudo; {otherwise})")
     with contextlib.suppress(OSError):
         if Path("/proc/self/ns/pid").stat().st_ino != _FIRST_PID_NAMESPACE:
@@ -184,14 +185,14 @@ def record_from(
         raise InputError(f"{folder}: exists, with pages of a recorder that was ended ({hint})")
     check_writable(out)
     folder.mkdir(mode=0o700)
-    run: _Run | None = None
+    run: Run | None = None
     with keeping(folder, lambda: run is not None and run.has_begun):
         with mounted() as tracefs:
             remove_left(tracefs)
             with Instance.made(
                 tracefs, EVENTS, [*MORE_EVENTS, *(CALLS if calls else ())], buffer_kib
             ) as instance:
-                run = _Run(instance, folder, {**known, "wakeup_ns": wakeup_ns()})
+                run = Run(instance, folder, {**known, "wakeup_ns": wakeup_ns()})
                 run.follow(start(), limit_mb)
         recorded = run.recorded()
         if not recorded.recording.threads:
@@ -219,16 +220,25 @@ def recover(folder: Path, out: Path) -> Recording:
 
 
 def _recording(folder: Path, about: Mapping[str, object], lost_events: int) -> Recording:
+    told, pages = pages_of(folder, about)
+    return import_pages(str(folder), told, pages, lost_events, json.dumps(about["options"]))
+
+
+def pages_of(folder: Path, about: Mapping[str, object]) -> tuple[tuple[str, list[str], int], list[bytes]]:
+    """How pages in a folder are to be read, and those of each core.
+
+    Args:
+        folder: The folder.
+        about: What stands in its file `ABOUT`.
+    """
     formats, page_bytes = about["formats"], about["page_bytes"]
     assert isinstance(formats, list)
     assert isinstance(page_bytes, int)
     cores = sorted(folder.glob("cpu*"), key=lambda path: int(path.name.removeprefix("cpu")))
-    pages = [path.read_bytes() for path in cores]
-    told = (str(about["header_page"]), formats, page_bytes)
-    return import_pages(str(folder), told, pages, lost_events, json.dumps(about["options"]))
+    return (str(about["header_page"]), formats, page_bytes), [path.read_bytes() for path in cores]
 
 
-class _Run:
+class Run:
     """What is recorded, and the pages that are read meanwhile."""
 
     def __init__(self, instance: Instance, folder: Path, options: dict[str, object]) -> None:
@@ -245,25 +255,24 @@ class _Run:
         """Reads pages until the source has ended, or they take more than that."""
         disturbance = Disturbance()
         try:
-            self._write_about(source)
-            with self._files() as files:
+            self._know(source)
+            with self.files() as files:
                 self.instance.start()
                 begin_s, begin_cpu_s = time.monotonic(), time.process_time()
                 try:
                     source.begin()
-                    self._write_about(source)
+                    self._know(source)
                     self.has_begun = True
                     while not source.has_ended(PERIOD_S):
-                        self._drain(files)
+                        self.drain(files)
                         if limit_mb is not None and self.trace_bytes > limit_mb << 20:
                             break
                     self.took_s = time.monotonic() - begin_s
                 finally:
                     self.instance.stop()
-                    self._drain(files)
+                    self.drain(files)
                     self.cpu_s = time.process_time() - begin_cpu_s
-                    stats = self.instance.stats()
-                    self.lost_events = stats.get("overrun", 0) + stats.get("dropped events", 0)
+                    self.count_lost()
         finally:
             source.end()
             self.options |= source.options() | {"foreign": disturbance.share()}
@@ -301,14 +310,25 @@ class _Run:
             "formats": instance.formats,
             "page_bytes": instance.page_bytes,
             "options": self.options,
+            "lost_events": self.lost_events,
         }
 
-    def _write_about(self, source: Source) -> None:
+    def count_lost(self) -> None:
+        """Asks the kernel for how many events there was no room."""
+        stats = self.instance.stats()
+        self.lost_events = stats.get("overrun", 0) + stats.get("dropped events", 0)
+
+    def _know(self, source: Source) -> None:
         self.options |= source.options()
+        self.write_about()
+
+    def write_about(self) -> None:
+        """Writes down how the pages are to be read, and what is known by now."""
         (self.folder / ABOUT).write_text(json.dumps(self._about()))
 
     @contextlib.contextmanager
-    def _files(self) -> Iterator[dict[int, int]]:
+    def files(self) -> Iterator[dict[int, int]]:
+        """A file for each core's pages."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         files = {core: os.open(self.folder / f"cpu{core}", flags, 0o600) for core in self.instance.pipes}
         try:
@@ -317,7 +337,7 @@ class _Run:
             for file in files.values():
                 os.close(file)
 
-    def _drain(self, files: Mapping[int, int]) -> None:
+    def drain(self, files: Mapping[int, int]) -> None:
         """Takes all pages out of the buffers."""
         buffer = bytearray(self.instance.page_bytes)
         view = memoryview(buffer)

@@ -24,7 +24,7 @@ mod zip;
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
-pub use system::{Pages, recording as of_pages};
+pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
 
 use crate::Recording;

@@ -8,7 +8,7 @@ use super::Options;
 use super::event::Story;
 use super::stream::{Builder, Built, SPEED_UNITS, Seen};
 use super::track::Track;
-use crate::{Core, Event, Info, Kind, Recording, Thread, Wake};
+use crate::{Clocked, Core, Event, Info, Kind, Recording, Thread, Wake};
 
 /// Beginnings of names of the kernel's own threads (ours, from kernels 3.16 to 7.3): what forms without a list leave.
 const KERNEL_NAMES: &[&str] = &[
@@ -76,7 +76,12 @@ const TRACERS: &[&str] =
 const TRACER_BEGINNINGS: &[&str] = &["lttng-", "perf-", "perf_"];
 
 /// Makes a recording of what a trace has told.
-pub fn recording(file: &str, mut story: Story, options: &Options) -> Result<Recording, InputError> {
+pub fn recording(file: &str, story: Story, options: &Options) -> Result<Recording, InputError> {
+    clocked(file, story, options).map(|found| found.recording)
+}
+
+/// The same, with the kernel's numbers of the threads and its clock.
+pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocked, InputError> {
     story.events.sort_by_key(|raw| raw.at_ns);
     let speeds: Vec<u64> = options.relative_speeds(file)?;
     let names = std::mem::take(&mut story.names);
@@ -122,7 +127,9 @@ pub fn recording(file: &str, mut story: Story, options: &Options) -> Result<Reco
     let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, since_ns, text);
     let info =
         info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns), &threads);
-    Recording { info, threads, is_cut_off: false }.checked(file)
+    let recording = Recording { info, threads, is_cut_off: false }.checked(file)?;
+    let tids = order.iter().map(|&index| told.tracks[index].tid).collect();
+    Ok(Clocked { recording, tids, origin_ns })
 }
 
 /// The process of each track, by the number of its first thread.

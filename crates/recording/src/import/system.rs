@@ -6,7 +6,7 @@ use super::event::Story;
 use super::format::Decoder;
 use super::pages::Layout;
 use super::{Options, select, trace_dat};
-use crate::Recording;
+use crate::{Clocked, Recording};
 
 /// What a recorder has read of the kernel.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,14 @@ pub struct Pages {
 /// # Errors
 /// The pages are of no sensible size, or have none of the wanted threads.
 pub fn recording(file: &str, pages: &Pages, options: &Options) -> Result<Recording, InputError> {
+    clocked(file, pages, options).map(|found| found.recording)
+}
+
+/// The same, with the kernel's numbers of the threads and its clock.
+///
+/// # Errors
+/// As above.
+pub fn clocked(file: &str, pages: &Pages, options: &Options) -> Result<Clocked, InputError> {
     if !(64..=1 << 24).contains(&pages.page_bytes) {
         return Err(InputError::new(file, "", format!("has pages of {} bytes", pages.page_bytes)));
     }
@@ -40,7 +48,8 @@ pub fn recording(file: &str, pages: &Pages, options: &Options) -> Result<Recordi
             trace_dat::tell_page(&decoder, &mut story, layout, cpu, page, |ns| ns);
         }
     }
-    let mut found = select::recording(file, story.checked(file)?, options)?;
-    found.info.lost_events = found.info.lost_events.max(pages.lost_events);
+    let mut found = select::clocked(file, story.checked(file)?, options)?;
+    let lost = &mut found.recording.info.lost_events;
+    *lost = (*lost).max(pages.lost_events);
     Ok(found)
 }

@@ -16,8 +16,10 @@ use std::collections::BTreeMap;
 
 use ampsched_model::InputError;
 
+use crate::import::{self, Options, Pages};
+use crate::merge::{merge, see_ends};
 use crate::model::TIME_NS_MAX;
-use crate::{Info, Kind, Recording, Thread};
+use crate::{Clocked, Info, Kind, Recording, Thread};
 
 /// Makes a recording of the files of a working folder: what its processes share (`control`), and the events of their
 /// threads; `info` says what is known besides. What `whole` has more than was recorded is put to the program's end.
@@ -26,11 +28,78 @@ use crate::{Info, Kind, Recording, Thread};
 /// Nothing was recorded. `control` is no file of a recorder, or of another version.
 pub fn from_raw(
     folder: &str,
-    mut info: Info,
+    info: Info,
     control: &[u8],
     events: &[u8],
     whole: Whole,
 ) -> Result<Recording, InputError> {
+    let (mut found, outside) = of_threads(folder, info, control, events)?;
+    outside.add_to(&mut found, whole);
+    Ok(found.recording)
+}
+
+/// The same, merged with what the kernel has told meanwhile. If no thread has loaded the library it is all there is.
+///
+/// # Errors
+/// As above.
+pub fn from_raw_and_pages(
+    folder: &str,
+    info: Info,
+    control: &[u8],
+    events: &[u8],
+    whole: Whole,
+    (pages, options): (&Pages, Options),
+) -> Result<Recording, InputError> {
+    if read::threads(events).is_empty() && !options.pids.is_empty() {
+        let Info { name, command, kernel, exit_code, wakeup_ns, foreign, .. } = info;
+        let recorder = "system".to_owned();
+        let known =
+            Options { name, command, kernel, exit_code, wakeup_ns, foreign, recorder, ..options };
+        return import::of_pages(folder, pages, &known);
+    }
+    let (mut found, outside) = of_threads(folder, info, control, events)?;
+    found.recording.info.unknown.extend_from_slice(&options.unknown);
+    let options = Options { pids: vec![outside.pid], ..options };
+    let kernel = import::clocked(folder, pages, &options).unwrap_or_else(|error| {
+        let text = format!("What the kernel has told meanwhile: {}.", error.message);
+        found.recording.info.unknown.push(text);
+        Clocked::default()
+    });
+    let unseen_ns = see_ends(&mut found, &kernel);
+    let cpu_ns = whole.cpu_ns.saturating_sub(unseen_ns);
+    outside.add_to(&mut found, Whole { cpu_ns, ..whole });
+    Ok(merge(found, kernel))
+}
+
+/// What is known of the time before the recording.
+struct Outside {
+    /// The program's first process.
+    pid: u32,
+    /// CPU time of loading it, in ns.
+    startup_ns: u64,
+    /// CPU time of the recorder before, in ns.
+    before_ns: u64,
+    /// CPU time of the recorder in all, in ns.
+    own_ns: u64,
+}
+
+impl Outside {
+    fn add_to(&self, found: &mut Clocked, whole: Whole) {
+        // From outside, what the recorder did before the recording began looks like a part of the program.
+        let cpu_ns = whole.cpu_ns.saturating_sub(self.own_ns);
+        let took_ns = whole.took_ns.saturating_sub(self.before_ns);
+        add_ends(&mut found.recording, self.startup_ns, Whole { took_ns, cpu_ns });
+        found.origin_ns = found.origin_ns.saturating_sub(self.startup_ns);
+    }
+}
+
+/// What the library has recorded.
+fn of_threads(
+    folder: &str,
+    mut info: Info,
+    control: &[u8],
+    events: &[u8],
+) -> Result<(Clocked, Outside), InputError> {
     let refused = read::refused_threads(&format!("{folder}/control"), control)?;
     let mut threads = read::threads(events);
     if threads.is_empty() {
@@ -45,18 +114,15 @@ pub fn from_raw(
         info.unknown.push(format!("Threads for which there was no room: {refused}."));
     }
     let scale = times::Scale::of(&threads);
-    let startup_ns = threads[0].head.startup_ns;
     let recorder_ns: Vec<f64> =
         threads.iter().map(|thread| times::recorder_ns(thread, &scale)).collect();
-    let mut recording = resolve::recording(info, &threads, &scale, &recorder_ns);
+    let (mut recording, tids) = resolve::recording(info, &threads, &scale, &recorder_ns);
     cap_times(&mut recording);
-    // From outside, what the recorder did before the recording began looks like a part of the program.
-    let before_ns = threads[0].head.before_ns;
-    let own_ns = before_ns.saturating_add(recorder_ns.iter().sum::<f64>() as u64);
-    let cpu_ns = whole.cpu_ns.saturating_sub(own_ns);
-    let took_ns = whole.took_ns.saturating_sub(before_ns);
-    add_ends(&mut recording, startup_ns, Whole { took_ns, cpu_ns });
-    Ok(recording)
+    let first = &threads[0].head;
+    let own_ns = first.before_ns.saturating_add(recorder_ns.iter().sum::<f64>() as u64);
+    let (pid, startup_ns, before_ns) = (first.pid, first.startup_ns, first.before_ns);
+    let found = Clocked { recording, tids, origin_ns: first.begin.ns };
+    Ok((found, Outside { pid, startup_ns, before_ns, own_ns }))
 }
 
 /// What stands behind the end of a file that was cut off may be anything: no time is longer than a recording can tell.

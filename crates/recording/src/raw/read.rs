@@ -94,6 +94,8 @@ pub struct Head {
     pub is_sandboxed: bool,
     /// CPU time of the recorder in the very first program before the recording began, in ns.
     pub before_ns: u64,
+    /// Its number in the kernel, 0 if that was not asked.
+    pub tid: u32,
     /// The thread's name.
     pub name: String,
 }
@@ -215,6 +217,7 @@ fn head(bytes: &[u8]) -> Head {
         is_ended: u32_at(bytes, 132) != 0,
         is_sandboxed: u32_at(bytes, 176) != 0,
         before_ns: u64::from(u32_at(bytes, 180)) * 1000,
+        tid: u32_at(bytes, 184),
         name: String::from_utf8_lossy(&name[..length]).into_owned(),
     }
 }

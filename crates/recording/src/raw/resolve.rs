@@ -222,7 +222,7 @@ fn tell_creators(threads: &mut [Thread], creators: &[u32]) {
     }
 }
 
-/// The recording of these threads, which are in the order of their begin.
+/// The recording of these threads, which are in the order of their begin, and their numbers in the kernel.
 ///
 /// `recorder_ns`: time that the recorder took of each, in ns.
 pub fn recording(
@@ -230,7 +230,7 @@ pub fn recording(
     raw: &[RawThread<'_>],
     scale: &Scale,
     recorder_ns: &[f64],
-) -> Recording {
+) -> (Recording, Vec<u32>) {
     let names = Names::new(raw, scale);
     let count = names.index.iter().max().map_or(0, |last| *last as usize + 1);
     let mut resolver = Resolver {
@@ -259,7 +259,11 @@ pub fn recording(
     let orphans = children::orphans(&threads, &creators);
     children::add_creations(&mut threads, &mut creators, &orphans);
     tell_creators(&mut threads, &creators);
-    Recording { info, threads, is_cut_off: false }
+    let mut tids = vec![0; threads.len()];
+    for (thread, index) in raw.iter().zip(&names.index) {
+        tids[*index as usize] = thread.head.tid;
+    }
+    (Recording { info, threads, is_cut_off: false }, tids)
 }
 
 /// Ends the threads that were not seen to end, and says what is known of the whole.

@@ -139,6 +139,8 @@ def _whole_mhz(volt_by_khz: dict[int, float | None]) -> dict[int, float | None]:
 
 def _capacities(tree: Tree, cpus: Sequence[_Cpu], source: Source) -> None:
     """As Linux computes them (drivers/base/arch_topology.c): per MHz, times the highest frequency."""
+    if len({(_core(cpu.node), cpu.top_khz, cpu.dmips) for cpu in cpus}) == 1:
+        return  # all are alike
     if not all(cpu.dmips for cpu in cpus):
         source.left_out.append(Lack("capacities", "the tree has no capacity-dmips-mhz for all cores", ALL))
         return

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ampsched.catalog import Catalog
+from ampsched.catalog import THIS, Catalog
 from ampsched.machine_file.core_types import choose, modelled
 from ampsched.machine_file.facts import ALL, Fact, Lack, MachineFacts
 from ampsched.machine_file.reading import read_facts
@@ -35,7 +35,7 @@ def make(source: Source, name: str) -> Made:
     """
     facts = read_facts(source)
     complete(facts)
-    description = describe(facts)
+    description = describe(facts, with_lacks=name == THIS)
     text = machine_text(name, description, facts)
     check(name, text)
     return Made(text, facts)
@@ -52,11 +52,13 @@ def check(name: str, text: str) -> None:
     core.machine(name)
 
 
-def describe(facts: MachineFacts) -> str:
-    """One line for listings."""
+def describe(facts: MachineFacts, *, with_lacks: bool) -> str:
+    """One line for listings; with what is not known where nobody sees the file's comments."""
     parts = [f"{len(cluster.cpus)} x {cluster.core or cluster.core_type.value}" for cluster in facts.clusters]
     known = f"{', '.join(parts)}; by ampsched machine from {facts.source}"
-    lacks = f"; not known: {', '.join(lack.what for lack in facts.lacks)}" if facts.lacks else ""
+    lacks = (
+        f"; not known: {', '.join(lack.what for lack in facts.lacks)}" if with_lacks and facts.lacks else ""
+    )
     return (known + lacks)[:400].replace('"', "'").replace("\\", "/")
 
 

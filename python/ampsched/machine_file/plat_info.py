@@ -54,12 +54,18 @@ def _parsed(content: str, title: str) -> dict[str, Any]:
     class _Plain(yaml.SafeLoader):  # type: ignore[misc] # no types
         """Objects of Python are read as the tables and lists that they are written as."""
 
-    def plain(loader: Any, _suffix: str, node: Any) -> Any:  # noqa: ANN401 (PyYAML's own types)
+    def plain(loader: Any, _suffix: str, node: Any) -> Iterator[Any]:  # noqa: ANN401 (PyYAML's own types)
+        # What contains itself is filled after it is known.
         if isinstance(node, yaml.MappingNode):
-            return loader.construct_mapping(node, deep=False)
-        if isinstance(node, yaml.SequenceNode):
-            return loader.construct_sequence(node, deep=False)
-        return loader.construct_scalar(node)
+            table: dict[Any, Any] = {}
+            yield table
+            table.update(loader.construct_mapping(node))
+        elif isinstance(node, yaml.SequenceNode):
+            items: list[Any] = []
+            yield items
+            items.extend(loader.construct_sequence(node))
+        else:
+            yield loader.construct_scalar(node)
 
     _Plain.add_multi_constructor("tag:yaml.org,2002:python/", plain)
     _Plain.add_multi_constructor("!", plain)

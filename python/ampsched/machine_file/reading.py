@@ -364,6 +364,14 @@ def _lacks(source: Source, facts: MachineFacts, is_arm: bool) -> list[Lack]:
                 f"{ALL}; ampsched calibrate measures it",
             )
         )
+    for cluster in clusters:
+        tops = {number(source.root, f"{CPU}/cpu{cpu}/cpufreq/cpuinfo_max_freq") or 0 for cpu in cluster.cpus}
+        if len(tops) > 1:
+            what = f"clocks of {cluster.name}, up to {min(tops) // 1000} MHz on some cores"
+            found.append(Lack(what, f"{cluster.mhz[-1]} MHz stand for all", "all times"))
+    if not is_arm and any(len(cluster.mhz) > 1 for cluster in clusters):
+        stands = "every core reaches its highest clock at any time"
+        found.append(Lack("clocks while many cores are busy or hot", stands, "parallel programs"))
     if any(not cluster.power and not (cluster.coefficient and cluster.volts) for cluster in clusters):
         hint = (
             " (root may read the kernel's energy model in debugfs)"

@@ -157,14 +157,11 @@ def from_archive(path: Path, folder: Path, title: str) -> Source:
     try:
         with tarfile.open(path) as archive:
             return _taken(_members(archive), folder, title, "the kernel")
-    except (tarfile.TarError, EOFError, OSError, ValueError, ArithmeticError, MemoryError) as error:
-        raise InputError(
-            f"{title}: is no whole archive ({str(error)[:100] or type(error).__name__})"
-        ) from None
-    except Exception as error:  # compressors have errors of their own (zlib.error, lzma.LZMAError)
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{title}: is no whole archive ({error})") from None
+    except InputError:
+        raise
+    except Exception as error:  # compressors have errors of their own, such as zlib.error
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{title}: is no whole archive ({why[:100]})") from None
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:

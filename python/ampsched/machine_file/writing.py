@@ -26,7 +26,7 @@ def machine_text(name: str, description: str, facts: MachineFacts) -> str:
     for lack in facts.lacks:
         lines += _wrapped(f"* {lack}")
     numbers = numbering(facts)
-    if numbers and [*numbers] != [*numbers.values()]:
+    if facts.cpus != list(range(len(facts.cpus))):
         lines += ["#", *_wrapped("Cores are numbered without a gap; each cluster says which CPUs they are.")]
     if facts.remarks:
         lines += ["#", "# Not used yet:"]

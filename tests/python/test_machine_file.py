@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from computers import CPU, collected, laptop, meteor_lake, phone, write
+from conftest import Ampsched
 
 import ampsched
 from ampsched._core import InputError
@@ -194,13 +195,17 @@ HWLOC = """<?xml version="1.0" encoding="UTF-8"?>
         </object>
       </object>
       <object type="L2Cache" cpuset="0x0000000c" cache_size="2097152" depth="2">
-        <object type="Core" os_index="1" cpuset="0x00000004"><object type="PU" os_index="2" cpuset="0x00000004"/></object>
-        <object type="Core" os_index="2" cpuset="0x00000008"><object type="PU" os_index="3" cpuset="0x00000008"/></object>
+        <object type="Core" cpuset="0x00000004"><object type="PU" os_index="2" cpuset="0x00000004"/></object>
+        <object type="Core" cpuset="0x00000008"><object type="PU" os_index="3" cpuset="0x00000008"/></object>
       </object>
     </object>
   </object>
-  <cpukind cpuset="0x0000000c"><info name="CoreType" value="IntelAtom"/><info name="FrequencyMaxMHz" value="3300"/></cpukind>
-  <cpukind cpuset="0x00000003"><info name="CoreType" value="IntelCore"/><info name="FrequencyMaxMHz" value="4400"/></cpukind>
+  <cpukind cpuset="0x0000000c">
+    <info name="CoreType" value="IntelAtom"/><info name="FrequencyMaxMHz" value="3300"/>
+  </cpukind>
+  <cpukind cpuset="0x00000003">
+    <info name="CoreType" value="IntelCore"/><info name="FrequencyMaxMHz" value="4400"/>
+  </cpukind>
 </topology>
 """
 
@@ -427,3 +432,36 @@ def test_a_folder_without_any_of_it_is_refused(tmp_path: Path) -> None:
         InputError, match=r"has no sys/devices/system/cpu/online and no energy_model: is it a saved"
     ):
         made(tmp_path)
+
+
+def test_the_command(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    printed = ampsched_here("machine")
+    assert printed.code == 0, printed.err
+    assert printed.out.startswith('name = "this"\n')
+    source, out = put(tmp_path / "phone.txt", collected(phone())), tmp_path / "my.toml"
+    finished = ampsched_here("machine", str(source), "-o", str(out))
+    assert finished.code == 0, finished.err
+    assert "little: CPUs 0-3, cortex-a53, up to 1766 MHz, capacity 385, power\n" in finished.out
+    assert "not known: costs of switching, migration and waking: estimates (affects programs" in finished.out
+    assert finished.out.endswith(f"written: {out}\n")
+    used = ampsched_here("simulate", "-m", str(out), "-w", "sync-2", "--energy")
+    assert used.code == 0, used.err
+    assert ampsched_here("machine", "--collector").out == saved.collector()
+    here = ampsched_here("simulate", "-m", "this", "-w", "sync-2")
+    assert "note: this: the computer that this runs on, as it is now: " in here.out
+    assert ampsched_here("describe", "this").out.startswith("machine this: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("none.txt",), "none.txt: cannot be read: No such file or directory"),
+        (("this", "-o", "x.json"), "--out x.json does not end with .toml"),
+        (("this", "-o", "/proc/none.toml"), "/proc/"),
+    ],
+)
+def test_wrong_commands(ampsched_here: Ampsched, arguments: tuple[str, ...], expected: str) -> None:
+    finished = ampsched_here("machine", *arguments)
+    assert finished.code == 2
+    assert expected in finished.err
+    assert finished.err.count("\n") == 1

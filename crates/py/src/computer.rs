@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ampsched_computer::{ByHand, CoreKind as Inner, Root, detect_cores, online_cpus};
+use ampsched_computer::{ByHand, CoreKind as Inner, Root, detect_cores};
 use pyo3::prelude::*;
 
 use crate::error::input;
@@ -117,12 +117,4 @@ pub fn core_domains(root: PathBuf) -> PyResult<(Vec<Domain>, String)> {
         (domain.cpus.clone(), domain.class, freqs_mhz, domain.relative_speed, power)
     };
     Ok((cores.domains().iter().map(domain).collect(), evidence.to_string()))
-}
-
-/// The CPUs that are online, ascending. `root` is the folder that stands for `/`.
-#[pyfunction]
-#[pyo3(name = "online_cpus", signature = (root=PathBuf::from("/")))]
-pub fn cpus_online(root: PathBuf) -> PyResult<Vec<usize>> {
-    let cpus = online_cpus(&Root::new(root)).map_err(|error| input(&error))?;
-    Ok(cpus.into_iter().collect())
 }

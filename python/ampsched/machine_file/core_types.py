@@ -34,7 +34,7 @@ PARTS = {
     },
     0x61: {0x022: "icestorm", 0x023: "firestorm", 0x032: "blizzard", 0x033: "avalanche"},
 }  # fmt: skip
-"""Names of cores without a type in crates/computer by implementer and part (Linux, arch/arm64/include/asm/cputype.h)."""
+"""Names of cores that crates/computer has no type for, by implementer and part (Linux, arm64's asm/cputype.h)."""
 
 LIKE = {
     "cortex-a5": "cortex-a7", "cortex-a8": "cortex-a7", "cortex-a9": "cortex-a15", "cortex-a12": "cortex-a15",

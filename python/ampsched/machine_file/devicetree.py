@@ -1,4 +1,7 @@
-"""Device trees: cores, capacities, operating points, power, caches (Linux, Documentation/devicetree/bindings/cpu, opp)."""
+"""Device trees: cores, capacities, operating points, power, caches.
+
+Linux, Documentation/devicetree/bindings: arm/cpus.yaml, opp, cpu.
+"""
 
 import re
 import struct

@@ -59,7 +59,7 @@ def describe(facts: MachineFacts, *, with_lacks: bool) -> str:
     lacks = (
         f"; not known: {', '.join(lack.what for lack in facts.lacks)}" if with_lacks and facts.lacks else ""
     )
-    return (known + lacks)[:400].replace('"', "'").replace("\\", "/")
+    return (known + lacks)[:400]
 
 
 def complete(facts: MachineFacts) -> None:
@@ -68,7 +68,7 @@ def complete(facts: MachineFacts) -> None:
     clusters = facts.clusters
     for cluster in clusters:
         if cluster.core_type.origin.startswith("estimate"):
-            what = f"a core type for {cluster.core}" if cluster.core else f"which cores {cluster.name} are"
+            what = f"a core type for {cluster.core}" if cluster.core else f"the core type of cluster {cluster.name}"
             facts.lacks.append(
                 Lack(what, f"{cluster.core_type.value} stands for it", "speed-ups of programs")
             )

@@ -14,7 +14,6 @@ from ampsched._core import (
     core_domains,
     core_kinds,
     format_cpus,
-    online_cpus,
     parse_cpus,
 )
 from ampsched.machine_file.core_types import INTEL, part_name
@@ -46,8 +45,8 @@ def read_facts(source: Source) -> MachineFacts:
     """
     root = source.root
     try:
-        cpus = online_cpus(root)
         domains, evidence = core_domains(root)
+        cpus = sorted(cpu for domain in domains for cpu in domain[0])
         kinds = core_kinds(set(cpus), root)
     except InputError as error:
         raise InputError(str(error).replace(f"{root}/", f"{source.title}: /").replace("//", "/")) from None

@@ -1,5 +1,7 @@
 """The writer of machine files from facts."""
 
+import json
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from ampsched._core import format_cpus
@@ -20,7 +22,7 @@ ROW = 108
 
 def machine_text(name: str, description: str, facts: MachineFacts) -> str:
     """A machine file; comments say where each number comes from and what is not known."""
-    lines = [f'name = "{name}"', f'description = "{description}"', ""]
+    lines = [f"name = {_value(name)}", f"description = {_value(description)}", ""]
     lines += _wrapped(f"From {facts.source}. Behind each number: who states it, or that it is an estimate.")
     lines += ["#", "# Not known:"] * bool(facts.lacks)
     for lack in facts.lacks:
@@ -109,7 +111,7 @@ def _keys(pairs: Iterable[tuple[str, Fact]]) -> list[str]:
     lines = []
     for key, fact in pairs:
         line = f"{key} = {_value(fact.value)}"
-        remark = f" # {fact.origin}" if fact.origin else ""
+        remark = f" # {_printable(fact.origin)}" if fact.origin else ""
         if len(line) + len(remark) > ROW:
             lines += _wrapped(f"{key}: {fact.origin}.")
             remark = ""
@@ -123,7 +125,12 @@ def _keys(pairs: Iterable[tuple[str, Fact]]) -> list[str]:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    # What JSON escapes in a text TOML reads alike.
+    return json.dumps(_printable(value), ensure_ascii=False) if isinstance(value, str) else str(value)
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _list(key: str, rows: Sequence[str]) -> list[str]:
@@ -142,8 +149,6 @@ def _list(key: str, rows: Sequence[str]) -> list[str]:
 
 def _wrapped(remark: str) -> list[str]:
     """A comment in lines."""
-    import textwrap
-
     return textwrap.wrap(
-        remark, ROW, initial_indent="# ", subsequent_indent="#   " if remark[:1] == "*" else "# "
+        _printable(remark), ROW, initial_indent="# ", subsequent_indent="#   " if remark[:1] == "*" else "# "
     )

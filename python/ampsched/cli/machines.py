@@ -53,7 +53,7 @@ def machine(
     if out is not None and out.suffix != ".toml":
         raise InputError(f"--out {out} does not end with .toml")
     check_target("--out", out)
-    name = out.stem if out else "this" if source == THIS else Path(source).stem
+    name = out.stem if out else THIS if source == THIS else Path(source).stem or "computer"
     with opened(source) as found:
         made = make(found, shown(name))
     if out is None:

@@ -66,12 +66,20 @@ def complete(facts: MachineFacts) -> None:
     """Chooses core types, and tells where the core model contradicts what is stated."""
     choose(facts.clusters, facts.by)
     clusters = facts.clusters
+    unnamed: dict[str, list[str]] = {}
     for cluster in clusters:
-        if cluster.core_type.origin.startswith("estimate"):
-            what = f"a core type for {cluster.core}" if cluster.core else f"the core type of cluster {cluster.name}"
-            facts.lacks.append(
-                Lack(what, f"{cluster.core_type.value} stands for it", "speed-ups of programs")
-            )
+        if not cluster.core_type.origin.startswith("estimate"):
+            continue
+        stands = cluster.core_type.value
+        if cluster.core:
+            lack = Lack(f"a core type for {cluster.core}", f"{stands} stands for it", "speed-ups of programs")
+            facts.lacks.append(lack)
+        else:
+            unnamed.setdefault(stands, []).append(cluster.name)
+    for stands, names in unnamed.items():
+        some = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        what = f"the core type of {some}"
+        facts.lacks.append(Lack(what, f"{stands} stands for it", "speed-ups of programs"))
     facts.lacks = list(dict.fromkeys(facts.lacks))
     _differences(facts)
     facts.lacks.append(

@@ -37,7 +37,7 @@ def opened(what: str) -> Iterator[Source]:
 def _source(path: Path, folder: Path) -> Source:
     from ampsched.machine_file import saved
 
-    title = " ".join(shown(path.name or path.resolve().name).split())
+    title = " ".join(shown(path.name or path.resolve().name).split()) or "/"
     if path.is_dir():
         return saved.from_folder(path, folder, title)
     content = read_bytes(path, BYTES_MAX)

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from ampsched import _core
 from ampsched._core import InputError, Machine, Question, Workload
 from ampsched.alone import SCHEMES, Reference, run_alone
+from ampsched.catalog import machine_note
 from ampsched.comparison import Comparison
 from ampsched.execution import (
     BASELINE_POLICY,
@@ -195,7 +196,8 @@ def compare(
     runs = run_mixes(
         mixes, how, same_machine=True, limits=limits, processes=settings["jobs"], progress=progress
     )
-    return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(_notes(settings)))
+    notes = [*_notes(settings), *(note for each in machines for note in machine_note(each))]
+    return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes))
 
 
 @takes_settings

@@ -23,6 +23,8 @@ FOLDERS: dict[Kind, str] = {
     "workload": "workloads",
 }
 SUFFIXES = (".toml", ".json")
+THIS = "this"
+"""The machine that is this computer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class Catalog:
     def machine(self, machine: "str | Path | Machine") -> Machine:
         """The machine of that name, or that a file describes.
 
-        ``exynos5422:big=2@1600:little=0`` is a part of it: two big cores at up to 1600 MHz, no little core.
+        ``exynos5422:big=2@1600:little=0`` is a part of it: two big cores at up to 1600 MHz, no little core. ``this``
+        is this computer at this moment.
 
         Raises:
             InputError: If there is no such name, file or part, or the file is wrong.
@@ -81,10 +84,25 @@ class Catalog:
         if shares:
             return self.machine(whole).part(shares)
         if not is_path(machine):
-            self._require(str(machine), "machine")
-            return self._core.machine(str(machine))
+            return self._named_machine(str(machine))
         core = self._with_path(str(machine), ("machine",))
         return core.machine(shown(machine))
+
+    def _named_machine(self, name: str) -> Machine:
+        core = self._with_this(name)
+        if core is self._core:
+            self._require(name, "machine")
+        return core.machine(name)
+
+    def _with_this(self, name: str) -> _core.Catalog:
+        """The compiled catalogue; if the name is ``this``, one that has this computer, as it is now, as well."""
+        if name != THIS or self._core.has("machine", name):
+            return self._core
+        from ampsched.machine_file.making import make, this_computer
+
+        core = self._core.copy()
+        core.add("machine", name, name, make(this_computer(), name).text)
+        return core
 
     def workload(self, workload: "str | Path | Workload") -> Workload:
         """The workload of that name, or in a file; a program is a workload of that program alone.
@@ -166,7 +184,7 @@ class Catalog:
     def _resolve(self, name: str) -> tuple[_core.Catalog, str]:
         path, workload = _split_path(name)
         if not is_path(path):
-            return self._core, shown(name)
+            return self._with_this(name), shown(name)
         return self._with_path(path, KINDS), shown(workload or path)
 
     def _with_path(self, path: str, wanted: tuple[Kind, ...]) -> _core.Catalog:
@@ -190,6 +208,16 @@ class Catalog:
         core = self._core.copy()
         core.add_recording(shown(path), shown(path), recording, like)
         return Catalog(core)
+
+
+def machine_note(machine: Machine) -> list[str]:
+    """What a reader must know of a machine that is this computer: of what it is made, and what is not known."""
+    is_this = machine.name.partition(":")[0] == THIS
+    return (
+        [f"{machine.name}: the computer that this runs on, as it is now: {machine.description}"]
+        if is_this
+        else []
+    )
 
 
 def is_path(name: str | Path) -> bool:

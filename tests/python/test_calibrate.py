@@ -10,14 +10,17 @@ from conftest import Ampsched
 from ampsched import _core
 from ampsched._core import CoreKind, InputError, core_kinds, format_cpus, parse_cpus
 from ampsched.calibration import calibrate as command
-from ampsched.calibration.machine import classes, machine_toml, mean_speeds
+from ampsched.calibration.machine import classes, mean_speeds, measured_facts
 from ampsched.calibration.measure import Window, counter_table, measure, speeds
 from ampsched.calibration.perf_event import EVENTS, Count, attributes, counting
 from ampsched.catalog import Catalog
 from ampsched.counters import read_counters, vocabulary
+from ampsched.machine_file.facts import Fact, MachineFacts
+from ampsched.machine_file.writing import machine_text
 
 BIG = CoreKind("cortex-a57-0", "cortex-a57", [0, 1], 2000)
 LITTLE = CoreKind("cortex-a53-1", "cortex-a53", [2, 3], 1200)
+NOTHING = MachineFacts("here", "the kernel", [], Fact("nothing", ""), Fact("machine", ""), {})
 
 
 def put(path: Path, text: object) -> None:
@@ -66,9 +69,9 @@ def test_classes_follow_the_speeds() -> None:
 
 
 def test_machine_files_can_be_simulated(tmp_path: Path) -> None:
-    text = machine_toml(
-        "board", [BIG, LITTLE], {BIG.name: 1, LITTLE.name: 0}, {BIG.name: 1.0, LITTLE.name: 0.4}
-    )
+    of_class, speeds = {BIG.name: 1, LITTLE.name: 0}, {BIG.name: 1.0, LITTLE.name: 0.4}
+    text = machine_text("board", "A board", measured_facts(NOTHING, [BIG, LITTLE], of_class, speeds))
+    assert "class = 0 # measured: speed 0.400 of the first kind's, mean over kernels\n" in text
     path = tmp_path / "machine.toml"
     path.write_text(text)
     machine = Catalog.shipped().machine(path)
@@ -130,6 +133,7 @@ def test_a_model_is_trained_where_there_are_two_speeds_and_counters(
 ) -> None:
     windows = [*made_up(BIG, 1.0), *made_up(LITTLE, 2.0)]
     monkeypatch.setattr(command, "core_kinds", lambda cpus: [BIG, LITTLE])
+    monkeypatch.setattr(command, "known_facts", lambda kinds: NOTHING)
     monkeypatch.setattr(command, "measure", lambda *arguments: windows)
     found = command.calibrate(tmp_path / "board")
     assert [path.name for path in found.files] == [
@@ -154,6 +158,7 @@ def test_without_a_pmu_speeds_are_still_written(tmp_path: Path, monkeypatch: pyt
         for window in [*made_up(BIG, 1.0), *made_up(LITTLE, 2.0)]
     ]
     monkeypatch.setattr(command, "core_kinds", lambda cpus: [BIG, LITTLE])
+    monkeypatch.setattr(command, "known_facts", lambda kinds: NOTHING)
     monkeypatch.setattr(command, "measure", lambda *arguments: windows)
     found = command.calibrate(tmp_path)
     assert [path.name for path in found.files] == ["machine.toml", "speeds.csv", "counters.parquet"]

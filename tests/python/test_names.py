@@ -36,6 +36,7 @@ LINES = {
     "counters list": "",
     "train": "{csv} --big a --little b",
     "report": "{json} --html {here}/r.html",
+    "machine": "this -o {here}/m.toml",
     "new policy": "own",
     "tasks run": "{csv}",
     "tasks schedule": "{csv}",

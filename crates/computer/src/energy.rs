@@ -17,6 +17,8 @@ const ARTIFICIAL: u64 = 1 << 2;
 /// No core of Linux's has more (`EM_MAX_POWER`).
 const UW_MAX: u64 = 64_000_000;
 
+/// Where debugfs usually is.
+const DEBUGFS: &str = "/sys/kernel/debug";
 const NO_MODEL: &str = "the kernel has no energy model of its CPUs";
 
 /// Power of a busy core at a frequency.
@@ -49,7 +51,10 @@ impl EnergyModels {
     pub fn read(root: &Root) -> Self {
         let because = |reason: String| Self { models: Vec::new(), reasons: vec![reason] };
         let mounts = Mounts::read(root).unwrap_or_default();
-        let Some(debugfs) = mounts.point("debugfs") else {
+        // A saved tree need not say what was mounted.
+        let usual = root.has(format!("{DEBUGFS}/energy_model")).then(|| DEBUGFS.to_owned());
+        let debugfs = mounts.point("debugfs").map(ToString::to_string);
+        let Some(debugfs) = debugfs.or(usual) else {
             return because(
                 "the kernel's energy model is not to be seen: `mount -t debugfs debugfs /sys/kernel/debug` as root"
                     .to_owned(),

@@ -11,12 +11,13 @@ use crate::classes::{CAPACITY, CPU, MAX_FREQUENCY, value_of};
 use crate::{CorePmu, Root};
 
 /// Part numbers of Arm cores (their TRMs, MIDR_EL1) that have a core type here.
-const ARM_PARTS: [(u64, &str); 7] = [
+const ARM_PARTS: [(u64, &str); 8] = [
     (0xC07, "cortex-a7"),
     (0xC0F, "cortex-a15"),
     (0xD03, "cortex-a53"),
     (0xD05, "cortex-a55"),
     (0xD07, "cortex-a57"),
+    (0xD09, "cortex-a73"),
     (0xD0B, "cortex-a76"),
     (0xD44, "cortex-x1"),
 ];

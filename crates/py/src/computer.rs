@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ampsched_computer::{CoreKind as Inner, Root};
+use ampsched_computer::{ByHand, CoreKind as Inner, Root, detect_cores};
 use pyo3::prelude::*;
 
 use crate::error::input;
@@ -99,4 +99,22 @@ pub fn parse_cpus(source: &str, text: &str) -> PyResult<Vec<usize>> {
 #[pyfunction]
 pub fn format_cpus(cpus: Vec<usize>) -> String {
     ampsched_computer::format_cpus(cpus)
+}
+
+/// CPUs, class (0 is the slowest), frequencies in MHz, speed relative to the fastest class, and power in mW by MHz.
+type Domain = (Vec<usize>, u8, Vec<u32>, Option<f64>, Vec<(u32, f64)>);
+
+/// CPUs of one class that share a clock, in the order of their first CPU, and from what their classes are known.
+/// `root` is the folder that stands for `/`.
+#[pyfunction]
+#[pyo3(signature = (root=PathBuf::from("/")))]
+pub fn core_domains(root: PathBuf) -> PyResult<(Vec<Domain>, String)> {
+    let found = detect_cores(&Root::new(root), &ByHand::default());
+    let (cores, evidence) = found.map_err(|error| input(&error))?;
+    let domain = |domain: &ampsched_computer::Domain| {
+        let power = domain.power.iter().map(|point| (point.mhz, point.power_mw)).collect();
+        let freqs_mhz = domain.freqs_mhz.clone();
+        (domain.cpus.clone(), domain.class, freqs_mhz, domain.relative_speed, power)
+    };
+    Ok((cores.domains().iter().map(domain).collect(), evidence.to_string()))
 }

@@ -66,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use super::catalog::{Catalog, Machine, Workload};
     #[pymodule_export]
-    use super::computer::{CoreKind, core_kinds, format_cpus, parse_cpus, wakeup_ns};
+    use super::computer::{CoreKind, core_domains, core_kinds, format_cpus, parse_cpus, wakeup_ns};
     #[pymodule_export]
     use super::counters::{counters, read_counters, simulated_counter_names, simulated_counters};
     #[pymodule_export]

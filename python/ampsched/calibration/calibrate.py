@@ -9,12 +9,14 @@ from pathlib import Path
 import polars as pl
 
 from ampsched._core import CoreKind, InputError, core_kinds
-from ampsched.calibration.machine import classes, machine_toml, mean_speeds
+from ampsched.calibration.machine import classes, known_facts, mean_speeds, measured_facts
 from ampsched.calibration.measure import Window, counter_table, measure, speeds
 from ampsched.catalog import Catalog
 from ampsched.counters import write_counters
 from ampsched.cpus import allowed_cpus
 from ampsched.files import write_csv, write_text
+from ampsched.machine_file.facts import MachineFacts
+from ampsched.machine_file.writing import machine_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,13 @@ def calibrate(
     relative = mean_speeds(table)
     of_class = classes(relative)
     files = [out / "machine.toml", out / "speeds.csv", out / "counters.parquet"]
-    write_text(files[0], machine_toml(out.name, kinds, of_class, relative))
+    facts = measured_facts(known_facts(kinds), kinds, of_class, relative)
+    write_text(files[0], machine_text(out.name, "This computer, by ampsched calibrate", facts))
     # What was written can be simulated.
     Catalog.shipped().machine(files[0])
     write_csv(files[1], table)
     write_counters(counter_table(measured), files[2])
-    missing = _missing(kinds, of_class, measured)
+    missing = _missing(facts, of_class, measured)
     if len(set(of_class.values())) > 1 and _has_counters(measured):
         trained = _train(out, of_class, measured)
         files += [trained] if isinstance(trained, Path) else []
@@ -76,7 +79,7 @@ def _has_counters(measured: Sequence[Window]) -> bool:
     return all({"instructions", "cycles"} <= window.counts.keys() for window in measured)
 
 
-def _missing(kinds: Sequence[CoreKind], of_class: dict[str, int], measured: Sequence[Window]) -> list[str]:
+def _missing(facts: MachineFacts, of_class: dict[str, int], measured: Sequence[Window]) -> list[str]:
     notes = []
     if len(set(of_class.values())) == 1:
         notes.append("speed-ups and a model: all cores that may be used are equally fast")
@@ -85,12 +88,11 @@ def _missing(kinds: Sequence[CoreKind], of_class: dict[str, int], measured: Sequ
             "counters and a model: no PMU, or perf_event_open is not allowed "
             "(see /proc/sys/kernel/perf_event_paranoid; virtual machines often have none)"
         )
-    notes += [f"frequency of {kind.name}: 1000 MHz stands in machine.toml" for kind in kinds if not kind.mhz]
-    notes += [
-        f"type of {kind.name}: the core type generic stands in machine.toml"
-        for kind in kinds
-        if not kind.is_known
-    ]
+    for cluster in facts.clusters:
+        if cluster.mhz_origin.startswith("estimate"):
+            notes.append(f"frequency of {cluster.name}: {cluster.mhz[-1]} MHz stands in machine.toml")
+        if cluster.core_type.origin.startswith("estimate"):
+            notes.append(f"type of {cluster.name}: {cluster.core_type.value} stands in machine.toml")
     notes.append("voltages, power, and costs of switching and migration: estimates stand in machine.toml")
     return notes
 

@@ -1,23 +1,20 @@
-"""A machine file from what was measured."""
+"""Classes from what was measured, and facts of this computer with them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, log
 from statistics import fmean
 
 import polars as pl
 
-from ampsched._core import CoreKind, format_cpus
+from ampsched._core import CoreKind, InputError
+from ampsched.machine_file.core_types import choose
+from ampsched.machine_file.facts import ALL, ASSUMED_MHZ, ClusterFacts, Fact, Lack, MachineFacts
+from ampsched.machine_file.making import this_computer
+from ampsched.machine_file.reading import read_facts
 
 # Kinds whose mean speeds differ by less are of one class: noise on an idle computer is about that large (our choice).
 SAME_SPEED = 0.03
-# What the machine files of Arm boards state as estimates (python/ampsched/data/machines/2B2S.toml says from where).
-COSTS = {
-    "context_switch_ns": 2000,
-    "migrate_same_cluster_ns": 5000,
-    "migrate_cross_cluster_ns": 20000,
-    "wakeup_latency_ns": 3000,
-}
-ASSUMED_MHZ = 1000
 
 
 def mean_speeds(table: pl.DataFrame) -> dict[str, float]:
@@ -48,28 +45,54 @@ def classes(speeds: dict[str, float]) -> dict[str, int]:
     return found
 
 
-def machine_toml(
-    name: str, kinds: Sequence[CoreKind], of_class: dict[str, int], speeds: dict[str, float]
-) -> str:
-    """A machine file; comments say what was measured and what was not."""
-    lines = [
-        f'name = "{name}"',
-        'description = "This computer, by ampsched calibrate"',
-        "",
-        "# Measured: which cores are alike, and the order of their speeds. Not measured: voltages, costs, caches and pipelines; the core",
-        "# types are the nearest shipped ones.",
-    ]
+def measured_facts(
+    facts: MachineFacts, kinds: Sequence[CoreKind], of_class: dict[str, int], speeds: dict[str, float]
+) -> MachineFacts:
+    """What is known of this computer with what was measured: the clusters are those of the measured kinds."""
+    clusters = []
     for kind in kinds:
-        unknown = "" if kind.mhz else " # not known: the computer does not tell it"
-        lines += [
-            "",
-            "[[clusters]]",
-            f'name = "{kind.name}"',
-            f'core_type = "{kind.core_type}"',
-            f"cores = {len(kind.cpus)} # CPUs {format_cpus(kind.cpus)}",
-            f"class = {of_class[kind.name]} # speed {speeds[kind.name]:.3f} of the first kind's, mean over kernels",
-            f"opps = [{{ mhz = {kind.mhz or ASSUMED_MHZ}, volt = 1.0 }}]{unknown}",
+        own = [part for cluster in facts.clusters if (part := _part(cluster, set(kind.cpus)))] or [
+            _plain(kind)
         ]
-    lines += ["", "[costs] # not measured: the estimates of the shipped machines"]
-    lines += [f"{key} = {value}" for key, value in COSTS.items()]
-    return "\n".join(lines) + "\n"
+        for place, cluster in enumerate(own):
+            cluster.name = kind.name if len(own) == 1 else f"{kind.name}-{place}"
+            origin = f"measured: speed {speeds[kind.name]:.3f} of the first kind's, mean over kernels"
+            cluster.class_ = Fact(of_class[kind.name], origin)
+        clusters += own
+    return replace(facts, clusters=clusters)
+
+
+def _part(cluster: ClusterFacts, cpus: set[int]) -> ClusterFacts | None:
+    """The cluster with these CPUs only; None if it has none of them."""
+    own = [cpu for cpu in cluster.cpus if cpu in cpus]
+    is_whole = len(own) == len(cluster.cpus)
+    return (
+        replace(cluster, cpus=own, threads_per_core=cluster.threads_per_core if is_whole else 1)
+        if own
+        else None
+    )
+
+
+def _plain(kind: CoreKind) -> ClusterFacts:
+    """A kind of which no more is known."""
+    mhz, origin = (kind.mhz, "stated by the kernel") if kind.mhz else (ASSUMED_MHZ, "estimate: not known")
+    cluster = ClusterFacts("", list(kind.cpus), Fact(0, ""), [mhz], origin)
+    if kind.is_known:
+        cluster.core_type = Fact(kind.core_type, "stated by the kernel: part number or PMU")
+    return cluster
+
+
+def known_facts(kinds: Sequence[CoreKind]) -> MachineFacts:
+    """What the kernel says of this computer; only of its kinds, if its files contradict each other."""
+    source = this_computer()
+    try:
+        facts = read_facts(source)
+    except InputError as error:
+        unknown = Fact("nothing", "estimate: not known")
+        shared = Fact("machine", "estimate: not known")
+        lacks = [Lack(str(error), "left out", ALL)]
+        facts = MachineFacts(
+            source.title, source.by, [_plain(kind) for kind in kinds], unknown, shared, {}, [], lacks
+        )
+    choose(facts.clusters, facts.by)
+    return facts

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError
+from ampsched.catalog import THIS
 from ampsched.cli import options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
@@ -161,6 +162,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
         f"model: {advice.model_error.text}",
+        *advice.notes[-1:] * (where.partition(":")[0] == THIS),
     ]
     if advice.sharing is not None:
         change = advice.sharing.change

@@ -30,6 +30,7 @@ from ampsched.cli import (
     limiting,
     listing,
     living,
+    machines,
     recording,
     render,
     reporting,
@@ -71,6 +72,7 @@ app.command("record", epilog=recording.EXAMPLES, context_settings=recording.COMM
 app.command("lift", epilog=lifting.EXAMPLES)(lifting.lift)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
+app.command("machine", epilog=machines.EXAMPLES)(machines.machine)
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES, context_settings=reproducing.PASSED_ON)(

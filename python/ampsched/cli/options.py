@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 import typer
 
 from ampsched._core import InputError
-from ampsched.catalog import Catalog
+from ampsched.catalog import THIS, Catalog
 from ampsched.cli.completing import listed, parametrised
 from ampsched.files import check_suffix, check_target
 from ampsched.governor import governors
@@ -50,7 +50,7 @@ def _names(*kinds: Kind) -> list[str]:
 
 def complete_machine(incomplete: str) -> list[str]:
     """Completes machines."""
-    return listed(incomplete, _names("machine"))
+    return listed(incomplete, [*_names("machine"), THIS])
 
 
 def complete_workload(incomplete: str) -> list[str]:
@@ -84,7 +84,7 @@ def complete_any(incomplete: str) -> list[str]:
     return listed(incomplete, [*_names(*get_args(Kind)), *registered])
 
 
-MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file; NAME:big=2@1600:little=0 for a part of it"
+MACHINE_HELP = "Machine: a name (see 'ampsched list machines'), 'this' computer, or a .toml file; NAME:big=2@1600:little=0 for a part of it"
 WORKLOAD_HELP = (
     "Workload or program: a name, a .toml file (FILE.toml:NAME for one of several), or rt-app .json; "
     "PROGRAM:n=8 sets a parameter"

@@ -7,12 +7,13 @@ import typer
 from rich.console import Console
 
 from ampsched import api
+from ampsched.catalog import machine_note
 from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
 from ampsched.results import Outcome
-from ampsched.settings import SimulateSettings
+from ampsched.settings import SimulateSettings, catalog_of
 
 EXAMPLES = render.examples(
     "ampsched simulate -m 2B2S -w ferret -p colab",
@@ -42,6 +43,8 @@ def simulate(
 
     def text(console: Console) -> None:
         _print(console, outcome)
+        for note in machine_note(catalog_of(settings).machine(machine)):
+            console.print(f"note: {note}", soft_wrap=True, markup=False)
         noise = "" if outcome.noise is None else f", noise {settings['noise']}"
         console.print(
             f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True

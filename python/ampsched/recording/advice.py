@@ -11,7 +11,7 @@ from typing import Any
 
 from ampsched import api
 from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
-from ampsched.catalog import Catalog
+from ampsched.catalog import Catalog, machine_note
 from ampsched.comparison import Comparison, SummaryRow, change
 from ampsched.execution import Progress, Run
 from ampsched.policy import PolicySpec
@@ -274,7 +274,7 @@ def advise(
         speedup=known,
         best_if=best_if,
         sharing=_sharing(recording, path, catalog, machine, speedup, comparison, repeat, settings),
-        notes=tuple(replay.notes),
+        notes=(*replay.notes, *machine_note(catalog.machine(machine))),
         comparison=comparison,
         target=_target(info),
         model_error=model_error(recording, checked.follows),

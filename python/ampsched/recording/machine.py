@@ -5,9 +5,9 @@ from itertools import groupby
 from typing import Any
 
 from ampsched._core import InputError, Machine
-from ampsched.calibration.machine import COSTS
 from ampsched.catalog import Catalog
 from ampsched.files import temporary_folder
+from ampsched.machine_file.writing import COSTS
 
 CORE_TYPE = "generic"
 MHZ = 2000

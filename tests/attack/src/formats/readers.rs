@@ -134,6 +134,7 @@ const PYTHON: &[&str] = &[
     "live/mix.py",
     "live/program.py",
     "live/running.py",
+    "machine_file/lscpu.py",
     "recording/advice.py",
     "recording/check.py",
     "recording/each_kind.py",

@@ -47,7 +47,9 @@ class Kind:
             threads = stated.get("threads_per_core", 1)
             count = stated["cores"] // threads
             points = tuple(Cluster(chip, stated).mhz)
-            found.append(cls(chip, stated["name"], stated["type"], stated["l2"], first, count, threads, points))
+            found.append(
+                cls(chip, stated["name"], stated["type"], stated["l2"], first, count, threads, points)
+            )
             first += stated["cores"]
         return found
 
@@ -65,16 +67,20 @@ def everything(chip: str, program: str) -> float:
 
 def some(chip: str, program: str, names: set[str]) -> float:
     """The same with a thread on every hardware thread of some clusters."""
-    return sum(speeds(chip, profile(program), _cores(chip, [kind for kind in Kind.of(chip) if kind.name in names])))
+    return sum(
+        speeds(chip, profile(program), _cores(chip, [kind for kind in Kind.of(chip) if kind.name in names]))
+    )
 
 
 def _cores(chip: str, kinds: list[Kind]) -> list[int]:
     return [kind.first + number for kind in kinds for number in range(kind.cores * kind.threads)]
 
 
-def together(chip: str, program: str, bandwidth_mb_s: float) -> float:
-    """All cores over the sum of all cores alone, if the memory carried so much."""
+def together(chip: str, program: str, bandwidth_mb_s: float, smt_speed: float | None = None) -> float:
+    """All cores over the sum of all cores alone, if the memory carried so much, and two threads of a core did."""
     text = re.sub(r"bandwidth_mb_s = \d+", f"bandwidth_mb_s = {bandwidth_mb_s:.0f}", machine_file(chip))
+    if smt_speed:
+        text = re.sub(r"smt_speed = [\d.]+", f"smt_speed = {smt_speed}", text)
     kinds = Kind.of(chip)
     with tempfile.TemporaryDirectory(prefix="ampsched-silicon-") as folder:
         path = Path(folder) / f"{chip}.toml"

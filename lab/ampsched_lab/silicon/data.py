@@ -35,7 +35,7 @@ def cores() -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads((FOLDER / "cores.toml").read_text("utf-8"))
 
 
-def kept(name: str) -> Any:
+def kept(name: str) -> Any:  # noqa: ANN401 - JSON
     """What an earlier step has written, or nothing."""
     path = FOLDER / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
@@ -83,7 +83,5 @@ def seven_zip(chip: str) -> Mapping[str, Mapping[str, float]]:
         }
         for place, cluster in enumerate(clusters)
     }
-    found["all"] = {
-        what: median(float(each[0][f"multi_{what}"]) for each in measured) for what in SEVEN_ZIP
-    }
+    found["all"] = {what: median(float(each[0][f"multi_{what}"]) for each in measured) for what in SEVEN_ZIP}
     return found

@@ -8,12 +8,20 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from ampsched_lab.silicon.chip import Kind, together
-from ampsched_lab.silicon.data import SEVEN_ZIP, chips, coremark, keep, kept, seven_zip
+from ampsched_lab.silicon.data import SEVEN_ZIP, SHIPPED, chips, coremark, keep, kept, seven_zip
 from ampsched_lab.silicon.lot import halves
-from ampsched_lab.silicon.machines import SHIPPED, write
+from ampsched_lab.silicon.machines import write
 from ampsched_lab.silicon.simulated import PROFILES, alone
 
-BOUNDS = {"cpi_core_little": (0.4, 4.0), "ilp_40": (1.0, 12.0), "more": (1.0, 4.0), "cpi_core_big": (0.1, 2.0), "branch_mpki": (0.1, 12.0)}
+Array = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+BOUNDS = {
+    "cpi_core_little": (0.4, 4.0),
+    "ilp_40": (1.0, 12.0),
+    "more": (1.0, 4.0),
+    "cpi_core_big": (0.1, 2.0),
+    "branch_mpki": (0.1, 12.0),
+}
 FREE = {
     "coremark": ("cpi_core_little", "ilp_40", "more", "branch_mpki"),
     "compress": ("cpi_core_little", "ilp_40", "more", "cpi_core_big"),
@@ -30,11 +38,11 @@ def measured(program: str, names: Sequence[str]) -> list[tuple[Kind, float]]:
     """Kinds of cores at their highest frequency, and what the program has done there."""
     found = []
     for name in names:
-        rates = coremark(name) if program == "coremark" else seven_zip(name)
-        for kind in Kind.of(name):
-            if kind.name in rates:
-                rate = rates[kind.name]
-                found.append((kind, rate[-1][1] if program == "coremark" else rate[program]))
+        if program == "coremark":
+            rates = {kind: points[-1][1] for kind, points in coremark(name).items()}
+        else:
+            rates = {kind: rate[program] for kind, rate in seven_zip(name).items()}
+        found += [(kind, rates[kind.name]) for kind in Kind.of(name) if kind.name in rates]
     return found
 
 
@@ -45,14 +53,17 @@ def fitted_profile(program: str, names: Sequence[str]) -> tuple[dict[str, float]
     wanted = np.log([rate for _, rate in points])
     free = FREE[program]
 
-    def values(vector: Sequence[float]) -> dict[str, float]:
+    def values(vector: Array) -> dict[str, float]:
         found = {key: exp(value) for key, value in zip(free, vector, strict=True)}
-        return {**{key: found[key] for key in free if key != "more"}, "ilp_128": found["ilp_40"] * found["more"]}
+        return {
+            **{key: found[key] for key in free if key != "more"},
+            "ilp_128": found["ilp_40"] * found["more"],
+        }
 
     of_chip = np.array([[1.0 * (a.chip == b.chip) for b, _ in points] for a, _ in points])
     of_chip /= of_chip.sum(axis=1, keepdims=True)
 
-    def errors(vector: Sequence[float]) -> np.ndarray:
+    def errors(vector: Array, /) -> Array:
         differences = wanted - np.log(alone(places, {**PROFILES[program], **values(vector)}))
         chip = of_chip @ differences
         return np.concatenate([differences - chip, BETWEEN_CHIPS * (chip - chip.mean())])
@@ -60,7 +71,7 @@ def fitted_profile(program: str, names: Sequence[str]) -> tuple[dict[str, float]
     low, high = (np.log([BOUNDS[key][side] for key in free]) for side in (0, 1))
     starts = [low + (high - low) * share for share in (0.35, 0.65)]
     best = min(
-        (least_squares(errors, start, bounds=(low, high), diff_step=0.01) for start in starts),
+        (least_squares(errors, start, bounds=(low, high), diff_step=[0.01] * len(free)) for start in starts),
         key=lambda found: found.cost,
     )
     found = values(best.x)
@@ -95,33 +106,48 @@ def sum_of(name: str, program: str) -> float:
     return rates["all"][program] / sum(kind.cores * rates[kind.name][program] for kind in Kind.of(name))
 
 
-def energies(name: str) -> list[tuple[float, float, float]]:
-    """Of each operating point of a chip: CoreMark per MHz, share of the highest frequency, mJ per iteration."""
+def energies(name: str) -> list[tuple[float, float, float, float]]:
+    """Of each operating point of a chip: the three arguments of the law, and mJ per iteration of CoreMark."""
     return [
-        (rate / mhz, mhz / points[-1][0], power / rate)
+        (rate / mhz, mhz / points[-1][0], rate, power / rate)
         for points in coremark(name).values()
         for mhz, rate, power in points
         if power
     ]
 
 
-def law(values: Mapping[str, float], per_mhz: float, share: float) -> float:
-    """mJ of an iteration of CoreMark by the law: a r^b (s + (1 - s) x^g)."""
+def law(values: Mapping[str, float], per_mhz: float, share: float, per_s: float) -> float:
+    """Energy, in mJ, of an iteration of CoreMark by the law: a r^b (s + (1 - s) x^g) + p0 / rate.
+
+    Args:
+        values: a (its logarithm), b, s, g and p0: what is drawn beside the core, in mW.
+        per_mhz: r, CoreMark per MHz.
+        share: x, of the highest frequency.
+        per_s: The rate, CoreMark per second.
+    """
     shape = values["s"] + (1 - values["s"]) * share ** values["g"]
-    return float(exp(values["log_a"]) * per_mhz ** values["b"] * shape)
+    return float(exp(values["log_a"]) * per_mhz ** values["b"] * shape + values["p0"] / per_s)
 
 
-def fitted_law(names: Sequence[str]) -> dict[str, float]:
-    """The values of the law."""
+def fitted_law(names: Sequence[str], *, constant: bool = True) -> dict[str, float]:
+    """The values of the law, with or without p0."""
     points = [point for name in names for point in energies(name)]
-    keys = ("log_a", "b", "s", "g")
+    keys = ("log_a", "b", "s", "g", "p0")
 
-    def errors(vector: Sequence[float]) -> list[float]:
+    def errors(vector: Array, /) -> list[float]:
         values = dict(zip(keys, vector, strict=True))
-        return [log(law(values, rate, share) / energy) for rate, share, energy in points]
+        return [log(law(values, rate, share, per_s) / energy) for rate, share, per_s, energy in points]
 
-    found = least_squares(errors, [-3.0, 1.0, 0.4, 2.0], bounds=([-9, -3, 0.01, 0.5], [3, 6, 0.99, 8]), loss="soft_l1")
-    return dict(zip(keys, map(float, found.x), strict=True))
+    high = [3, 6, 0.99, 8, 300 if constant else 1e-9]
+    start = [-3.0, 1.0, 0.4, 2.0, high[-1] / 6]
+    found = least_squares(
+        errors,
+        start,
+        bounds=([-9, -3, 0.01, 0.5, 0], high),
+        loss="soft_l1",
+        x_scale=[1, 1, 0.3, 1, high[-1] / 6],
+    )
+    return {key: round(float(value), 5) for key, value in zip(keys, found.x, strict=True)}
 
 
 def fit() -> None:
@@ -129,7 +155,9 @@ def fit() -> None:
     names = halves()["fit"]
     found: dict[str, dict[str, object]] = {"profiles": {}, "scores": {}, "errors": {}}
     for program in PROFILES:
-        with_data = [name for name in names if ("coremark" if program == "coremark" else "seven_zip") in chips()[name]]
+        with_data = [
+            name for name in names if ("coremark" if program == "coremark" else "seven_zip") in chips()[name]
+        ]
         values, score, error = fitted_profile(program, with_data)
         found["profiles"][program] = {key: round(value, 4) for key, value in values.items()}
         found["scores"][program], found["errors"][program] = round(score, 6), round(error, 4)

@@ -50,7 +50,7 @@ def core_type(name: str) -> tuple[dict[str, Any], dict[str, str]]:
         values = tomllib.loads((SHIPPED / "core_types" / f"{name}.toml").read_text("utf-8"))
         return values, dict.fromkeys(values, f"as the {name}: estimate")
     values, sources = core_type(own["like"])
-    sources = {key: f"as the {own['like']}: estimate" for key in sources}
+    sources = dict.fromkeys(sources, f"as the {own['like']}: estimate")
     for key, (value, source) in ((key, pair) for key, pair in own.items() if isinstance(pair, list)):
         letter, _, rest = source.partition(", ")
         values[key], sources[key] = value, f"{LETTERS[letter]}, {rest}" if letter in LETTERS else source
@@ -80,6 +80,7 @@ class Cluster:
             ValueError: If the data has no operating point of it.
         """
         self.stated = stated
+        self.mhz: list[int] = []
         self.volts: Mapping[int, float] = {}
         self.power: Mapping[int, float] = {}
         self.rate: Mapping[int, float] = {}
@@ -137,7 +138,7 @@ class Cluster:
         if self.coefficient is None or len(self.mhz) == 1:
             return 1.0
         share = (mhz - self.mhz[0]) / (self.mhz[-1] - self.mhz[0])
-        return round(LOW_V + (HIGH_V - LOW_V) * share, 3)
+        return float(round(LOW_V + (HIGH_V - LOW_V) * share, 3))
 
 
 def _array(key: str, items: Sequence[str]) -> Iterator[str]:

@@ -8,7 +8,15 @@ from ampsched import simulate
 from ampsched_lab.silicon.data import kept
 
 UNTIL_MS = 5
-MISSES = ("l1i_mpki", "l1d_mpki", "l1d_write_mpki", "l2_512k_mpki", "l2_512k_write_mpki", "l2_2m_mpki", "l2_2m_write_mpki")
+MISSES = (
+    "l1i_mpki",
+    "l1d_mpki",
+    "l1d_write_mpki",
+    "l2_512k_mpki",
+    "l2_512k_write_mpki",
+    "l2_2m_mpki",
+    "l2_2m_write_mpki",
+)
 COMMON = {
     "uops_per_instruction": 1.0,
     "cpi_core_big": 0.5,
@@ -78,7 +86,7 @@ NO_COSTS = "[costs]\n" + "".join(
 
 def profile(program: str) -> Mapping[str, float]:
     """A program's profile with what was fitted."""
-    return PROFILES[program] | kept("fitted").get("profiles", {}).get(program, {})
+    return {**PROFILES[program], **kept("fitted").get("profiles", {}).get(program, {})}
 
 
 def score(program: str) -> float:
@@ -115,7 +123,8 @@ def alone(points: Sequence[tuple[str, int, int]], own: Mapping[str, float]) -> l
         own: The profile.
     """
     text = "".join(
-        POINT.format(number=number, core=core, l2=l2, mhz=mhz) for number, (core, l2, mhz) in enumerate(points)
+        POINT.format(number=number, core=core, l2=l2, mhz=mhz)
+        for number, (core, l2, mhz) in enumerate(points)
     )
     with tempfile.TemporaryDirectory(prefix="ampsched-silicon-") as folder:
         path = Path(folder) / "points.toml"

@@ -54,7 +54,7 @@ class Kind:
         return found
 
     def speed(self, program: str, mhz: int | None = None) -> float:
-        """Million instructions per second of one thread on one core, the others idle, at the highest or another point."""
+        """Million instructions per second of a thread on one core, the others idle, at the highest point by default."""
         others = "".join(f":{kind.name}=0" for kind in Kind.of(self.chip) if kind.name != self.name)
         part = f"{self.chip}:{self.name}={self.threads}@{mhz or self.mhz}{others}"
         return speeds(part, profile(program), [0])[0]

@@ -220,7 +220,7 @@ def _together(chip: str, share: float, factors: Mapping[str, float], smt_speed: 
 
 
 def frequencies(chip: str) -> list[tuple[str, int, float, float]]:
-    """Of each kind: points, and mean and worst error of CoreMark by frequency, as a share of that at the highest one."""
+    """Of each kind: points, mean and worst error of CoreMark at lower frequencies over that at the highest."""
     found = []
     for kind in Kind.of(chip):
         points = coremark(chip).get(kind.name)

@@ -243,7 +243,9 @@ def answer(results: Results, picture: str) -> str:
 def draw(results: Results, path: Path) -> None:
     """A row of marks for each question."""
     errors = {
-        title: [100 * row.error for row in results.of(question, JUDGE)] for question, title in TITLES.items()
+        # Whole per cents are enough for the eye, and a mark for each of hundreds of points is not.
+        title: sorted({round(100 * row.error) for row in results.of(question, JUDGE)})
+        for question, title in TITLES.items()
     }
     plots.strips(path, "Errors on chips that judge", errors, "error in %; lines at 0 and 10 %", (-10, 0, 10))
 

@@ -103,9 +103,11 @@ class Cluster:
     def _wattson(self, _chip: str, place: str) -> None:
         device, policy = place.split(":")
         wanted = [row for row in rows("wattson") if (row["chip"], row["policy"]) == (device, policy)]
-        self.power = {int(row["mhz"]): float(row["active_mw"]) + float(row["static_mw"]) for row in wanted}
-        self.mhz = sorted(self.power)
-        self.rate = {mhz: mhz * self.stated["rate"] for mhz in self.mhz}
+        self.mhz = sorted({int(row["mhz"]) for row in wanted})
+        # Power that depends on other clusters' frequencies has no place in a machine file.
+        own = [row for row in wanted if not row["with_policy"]]
+        self.power = {int(row["mhz"]): float(row["active_mw"]) + float(row["static_mw"]) for row in own}
+        self.rate = {mhz: mhz * self.stated["rate"] for mhz in self.power}
 
     def _tree(self, _chip: str, place: str) -> None:
         tree, number = place.split(":")

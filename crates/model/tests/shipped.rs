@@ -155,7 +155,26 @@ fn machines_with_power_are_complete_and_others_say_that_they_have_none() {
             }
         }
     }
-    let expected =
-        ["exynos5422", "exynos5422-2B2S", "exynos5422-3B3S", "hikey960", "juno", "pixel"];
+    let expected = [
+        "exynos5422",
+        "exynos5422-2B2S",
+        "exynos5422-3B3S",
+        "hikey960",
+        "juno",
+        "pixel",
+        "qcs6490",
+        "rk3576",
+        "rk3588",
+        "snapdragon-765g",
+        "snapdragon-7c",
+        "snapdragon-845",
+        "snapdragon-855",
+        "snapdragon-865",
+        "snapdragon-888",
+        "snapdragon-8cx-gen3",
+        "tensor-g1",
+        "tensor-g2",
+        "tensor-g4",
+    ];
     assert_eq!(known, expected);
 }

@@ -51,7 +51,7 @@ static __always_inline u64 added(sched_t *s, struct estimate *of, u64 used, u64 
     domain_t *domain = &at(s->domains, of->cluster);
     u64 with = min(used + of->util, domain->capacity);
     u64 all = energy(s, domain, max(most, with), sum - used + with);
-    return select_by(mask_below(used, TOO_MUCH), all - of->base, TOO_MUCH);
+    return select_by(mask_below(used, TOO_MUCH), max(all, of->base) - of->base, TOO_MUCH);
 }
 
 /* Without branches, as what is kept from round to round would differ by them. */

@@ -63,7 +63,8 @@ impl Estimate<'_> {
     fn added(&self, used: u32) -> u64 {
         let with = (used + self.util).min(self.capacity);
         let (most, sum) = (self.most.max(with), self.sum - used + with);
-        energy(self.points, most.into(), sum.into()) - self.before()
+        // Where a faster point costs less per work, more use costs less in all.
+        energy(self.points, most.into(), sum.into()).saturating_sub(self.before())
     }
 }
 
@@ -247,6 +248,13 @@ pub(crate) mod tests {
         let (best, stay) = (added(CoreId(0), 7), added(CoreId(1), 7));
         assert_eq!(choose(best, Some(stay), 100, 0), CoreId(1));
         assert_eq!(choose(best, None, 100, 0), CoreId(0));
+    }
+
+    #[test]
+    fn a_thread_adds_at_least_nothing_where_faster_points_cost_less() {
+        let points = [(100, 9), (1024, 1)].map(|(capacity, cost)| CostPoint { capacity, cost });
+        let estimate = Estimate { points: &points, capacity: 1024, util: 50, most: 70, sum: 70 };
+        assert_eq!((estimate.before(), estimate.added(70)), (630, 0));
     }
 
     #[test]

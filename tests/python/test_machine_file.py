@@ -18,6 +18,7 @@ import ampsched
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.machine_file import saved
+from ampsched.machine_file.core_types import IN_ORDER, LIKE, OUT_OF_ORDER, SAME
 from ampsched.machine_file.making import Made, make
 from ampsched.machine_file.sources import opened
 
@@ -43,7 +44,7 @@ def put(path: Path, text: str) -> Path:
 def test_a_phone_has_its_capacities_powers_and_the_nearest_core_types(tmp_path: Path) -> None:
     path = put(tmp_path / "phone.txt", collected(phone()))
     machine = of(path, tmp_path)
-    assert machine.clusters == [("little", "cortex-a53", 4, 1766, 0), ("big", "cortex-a76", 4, 2803, 1)]
+    assert machine.clusters == [("little", "cortex-a53", 4, 1766, 0), ("big", "cortex-a75", 4, 2803, 1)]
     assert machine.energy_model(0)[-1] == (1766, 385.0, 154.0)
     text = made(path).text
     assert "core is a kryo3xx-silver; of the shipped ones its capacity is nearest" in text
@@ -312,7 +313,7 @@ def test_device_trees(tmp_path: Path) -> None:
     path = tmp_path / "board.dtb"
     path.write_bytes(blob(board()))
     machine = of(path, tmp_path)
-    assert machine.clusters == [("little", "cortex-a53", 2, 1200, 0), ("big", "cortex-a57", 1, 1800, 1)]
+    assert machine.clusters == [("little", "cortex-a53", 2, 1200, 0), ("big", "cortex-a72", 1, 1800, 1)]
     # 500 x 1200 / (1000 x 1800) of 1024; 100 uW/MHz/V2 x 1200 MHz x 1 V2.
     assert machine.energy_model(0) == [(600, 170.5, 38.4), (1200, 341.0, 120.0)]
     assert machine.energy_model(1)[-1][2] == pytest.approx(400 * 1800 * 1.1**2 / 1000, abs=0.01)
@@ -465,3 +466,9 @@ def test_wrong_commands(ampsched_here: Ampsched, arguments: tuple[str, ...], exp
     assert finished.code == 2
     assert expected in finished.err
     assert finished.err.count("\n") == 1
+
+
+def test_stand_ins_are_shipped_and_only_stand_in_for_what_is_not() -> None:
+    shipped = {entry.name for entry in Catalog.shipped().entries("core_type")}
+    assert {*LIKE.values(), *IN_ORDER, *OUT_OF_ORDER, *SAME.values()} <= shipped
+    assert not LIKE.keys() & shipped

@@ -40,27 +40,25 @@ LIKE = {
     "cortex-a5": "cortex-a7", "cortex-a8": "cortex-a7", "cortex-a9": "cortex-a15", "cortex-a12": "cortex-a15",
     "cortex-a17": "cortex-a15", "cortex-a32": "cortex-a53", "cortex-a34": "cortex-a53",
     "cortex-a35": "cortex-a53", "cortex-a65": "cortex-a55", "neoverse-e1": "cortex-a55",
-    "cortex-a510": "cortex-a55", "cortex-a520": "cortex-a55", "cortex-a72": "cortex-a57",
-    "cortex-a75": "cortex-a76", "cortex-a76ae": "cortex-a76", "cortex-a77": "cortex-a76",
-    "cortex-a78": "cortex-a76", "cortex-a78ae": "cortex-a76", "cortex-a78c": "cortex-a76",
-    "cortex-a710": "cortex-a76", "cortex-a715": "cortex-a76", "cortex-a720": "cortex-a76",
-    "cortex-a725": "cortex-a76", "neoverse-n1": "cortex-a76", "neoverse-n2": "cortex-a76",
-    "neoverse-n3": "cortex-a76", "cortex-x1c": "cortex-x1", "cortex-x2": "cortex-x1", "cortex-x3": "cortex-x1",
-    "cortex-x4": "cortex-x1", "cortex-x925": "cortex-x1", "neoverse-v1": "cortex-x1",
-    "neoverse-v2": "cortex-x1", "neoverse-v3": "cortex-x1", "kryo2xx-gold": "cortex-a73",
-    "kryo2xx-silver": "cortex-a53", "kryo3xx-gold": "cortex-a76", "kryo3xx-silver": "cortex-a55",
-    "kryo260": "cortex-a73", "kryo280": "cortex-a73", "kryo385": "cortex-a76", "kryo485": "cortex-a76",
+    "cortex-a76ae": "cortex-a76", "cortex-a78ae": "cortex-a78", "cortex-a78c": "cortex-a78",
+    "neoverse-n1": "cortex-a76", "neoverse-n2": "cortex-a710", "neoverse-n3": "cortex-a725",
+    "cortex-x1c": "cortex-x1", "cortex-x925": "cortex-x4", "neoverse-v1": "cortex-x1",
+    "neoverse-v2": "cortex-x3", "neoverse-v3": "cortex-x4", "kryo2xx-gold": "cortex-a73",
+    "kryo2xx-silver": "cortex-a53", "kryo3xx-gold": "cortex-a75", "kryo3xx-silver": "cortex-a55",
+    "kryo260": "cortex-a73", "kryo280": "cortex-a73", "kryo385": "cortex-a75", "kryo485": "cortex-a76",
     "kryo4xx-gold": "cortex-a76", "kryo4xx-silver": "cortex-a55",
-    "redwood-cove": "golden-cove", "lion-cove": "golden-cove", "crestmont": "gracemont",
-    "skymont": "gracemont",
+    "lion-cove": "redwood-cove", "skymont": "crestmont", "avalanche": "firestorm", "blizzard": "icestorm",
 }  # fmt: skip
 """The next in line: predecessors and successors of shipped types (Arm's and Intel's own announcements)."""
 
 SAME = {"raptor-cove": "golden-cove"}
 """Cores that a shipped type of another name describes, too."""
 
-IN_ORDER = ("cortex-a53", "cortex-a55")
-OUT_OF_ORDER = ("cortex-a57", "cortex-a73", "cortex-a76", "cortex-x1")
+IN_ORDER = ("cortex-a53", "cortex-a55", "cortex-a510", "cortex-a520")
+OUT_OF_ORDER = (
+    "cortex-a57", "cortex-a72", "cortex-a73", "cortex-a75", "cortex-a76", "cortex-a77", "cortex-a78",
+    "cortex-a710", "cortex-a715", "cortex-a720", "cortex-a725", "cortex-x1", "cortex-x2", "cortex-x3", "cortex-x4",
+)  # fmt: skip
 """Shipped types of Arm's 64-bit cores from which the second rule takes one."""
 
 INTEL = {

@@ -2,9 +2,9 @@
 
 from tools import size
 
-CAPS = {"product": 147_300, "tests": 65_500, "laboratory": 39_700, "examples": 3_500, "shipped data": 8_500}
+CAPS = {"product": 151_800, "tests": 67_200, "laboratory": 41_300, "examples": 3_500, "shipped data": 10_200}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
-FILES, SIZE_MB = 2_500, 29.0
+FILES, SIZE_MB = 2_500, 29.6
 """What is tracked. Aim: 20 MB."""
 
 

@@ -233,8 +233,8 @@ def answer(results: Results, picture: str) -> str:
                 key=lambda row: abs(row.error))  # fmt: skip
     sentences = [
         f"**On chips that were not fitted on, these figures meet their aims: {'; '.join(said)}.**",
-        "Speeds of unequal cores can be told from public descriptions of their chips; what all cores do together only where "
-        "power and page walks do not decide, and energy not at all without a measurement.",
+        "Speeds of unequal cores can be told from public descriptions of their chips; what all cores do together only "
+        "in part, and energy not at all without a measurement.",
         f"The worst speed is *{worst.chip}, {worst.what}*, {per_cent(worst.error)}.",
     ]
     return opening(sentences, picture, "Errors on chips that judge, by question")

@@ -1,4 +1,4 @@
-"""How much there is to read: at most 62,300 words that people wrote.
+"""How much there is to read: at most 62,320 words that people wrote.
 
 All pages at the top of the project and under docs count, with their tables and code. Left out are only pages that a
 program writes as a whole (a row of tools/generated.toml says by which command), which are looked up and not read;
@@ -11,7 +11,7 @@ from pathlib import Path
 from conftest import ROOT
 from tools import bless
 
-LIMIT = 62_300
+LIMIT = 62_320
 ONE_PAGE = {
     "README.md": 800,
     "CHANGELOG.md": 2_000,

@@ -191,7 +191,10 @@ def work(name):
     prctl(15, name, 0, 0, 0)
     sum(range(300_000))
 for name in (b"C2 CompilerThread0", b"GC Thread#1", b"GC Thread#2", b"worker"):
-    threading.Thread(target=work, args=(name,)).start()
+    thread = threading.Thread(target=work, args=(name,))
+    thread.start()
+    thread.join()
+time.sleep(0.2)  # Threads that have been joined take a moment to end, and those cut off have their first names.
 """
     found = preload.record([sys.executable, "-c", program], tmp_path / "r.ampr").recording
     assert re.fullmatch(

@@ -124,14 +124,13 @@ impl Contention {
                         is_stale: false,
                     });
                 }
-                let sibling = if within % 2 == 0 { place + 1 } else { place - 1 };
-                let has_sibling = within ^ 1 < cores;
+                let sibling = cluster.sibling(within).map(|other| place - within + other);
                 seats.push(Seat {
                     profile: NOTHING,
                     row: 0,
                     cluster: number.into(),
                     group: groups.len() - 1,
-                    sibling: sharing.smt_speed.filter(|_| has_sibling).map(|it| (sibling, it)),
+                    sibling: sibling.zip(sharing.smt_speed),
                     rate: Rate::default(),
                     is_stale: false,
                 });

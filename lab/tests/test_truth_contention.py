@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ampsched import Catalog, InputError, simulate
+from ampsched import Catalog, simulate
 from ampsched_lab.truth.contention import bandwidth, smt
 from ampsched_lab.truth.contention.bandwidth import COPY, LMBENCH, LOAD, PUBLISHED, TRIAD, Kernel
 from ampsched_lab.truth.contention.simulated import Site, speeds
@@ -58,9 +58,12 @@ def test_what_is_shared_is_described(tmp_path: Path) -> None:
     assert "memory: 5000 MB/s over 2 channels" in text
 
 
-def test_energy_of_siblings_is_refused(tmp_path: Path) -> None:
-    path = _machine(
-        tmp_path, "threads_per_core = 2\nsmt_speed = 0.6\npower = { dynamic_uw_per_mhz_v2 = 100 }"
+def test_two_siblings_pay_for_one_core(tmp_path: Path) -> None:
+    """Two threads on one core share its power: they take longer than on two cores, and less energy."""
+    power = "power = { dynamic_uw_per_mhz_v2 = 100 }"
+    own, shared = (
+        simulate(_machine(tmp_path, f"{threads}\n{power}"), "barrier-loop", "cfs", energy=True)
+        for threads in ("", "threads_per_core = 2\nsmt_speed = 0.6")
     )
-    with pytest.raises(InputError, match="the power of cores with two threads is not known"):
-        simulate(path, "barrier-loop", "cfs", energy=True)
+    assert shared.makespan_ns > own.makespan_ns
+    assert 0 < shared.energy_j < own.energy_j

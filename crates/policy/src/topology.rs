@@ -123,6 +123,8 @@ pub struct Topology {
     cores: Vec<CoreInfo>,
     clusters: Vec<ClusterInfo>,
     classes: usize,
+    /// Of each core, the other thread of the same physical core; empty: no core has two threads.
+    siblings: Box<[Option<CoreId>]>,
     /// None: the host is a kernel that is not described.
     kernel_view: Option<KernelView>,
     board: Option<Box<Board>>,
@@ -144,11 +146,30 @@ impl Topology {
                 energy_model,
             })
             .collect();
+        let pairs = machine.clusters.iter().flat_map(|cluster| {
+            let other = |place: usize| cluster.sibling(place).map(|other| cluster.cores[other]);
+            let of = move |(place, &core)| other(place).map(|other| (core, other));
+            cluster.cores.iter().enumerate().filter_map(of)
+        });
         Self {
             board: Board::of(machine).map(Box::new),
             kernel_view: Some(machine.kernel_view),
-            ..Self::from_clusters(clusters)
+            ..Self::from_clusters(clusters).with_siblings(pairs)
         }
+    }
+
+    /// The same, with pairs of cores that are the two hardware threads of one physical core (SMT).
+    ///
+    /// Panics if there is no such core.
+    pub fn with_siblings(self, pairs: impl IntoIterator<Item = (CoreId, CoreId)>) -> Self {
+        let mut siblings = vec![None; self.cores.len()];
+        let mut has_smt = false;
+        for (one, other) in pairs {
+            (siblings[one.index()], siblings[other.index()]) = (Some(other), Some(one));
+            has_smt = true;
+        }
+        siblings.truncate(if has_smt { siblings.len() } else { 0 });
+        Self { siblings: siblings.into(), ..self }
     }
 
     /// The topology of clusters, for hosts that know no machine description.
@@ -170,7 +191,14 @@ impl Topology {
             }
         }
         let classes = clusters.iter().map(|cluster| cluster.class.index() + 1).max().unwrap_or(1);
-        Self { cores, clusters, classes, kernel_view: None, board: None }
+        Self {
+            cores,
+            clusters,
+            classes,
+            siblings: Box::default(),
+            kernel_view: None,
+            board: None,
+        }
     }
 
     /// The same, as a kernel sees it.
@@ -226,9 +254,28 @@ impl Topology {
         self.board.as_deref()
     }
 
-    /// The cores that share a cluster with `core`, itself included.
-    pub fn siblings(&self, core: CoreId) -> &[CoreId] {
+    /// The cores of the cluster of `core`, itself included, in ascending order.
+    pub fn cluster_cores(&self, core: CoreId) -> &[CoreId] {
         &self.clusters[self.core(core).cluster.index()].cores
+    }
+
+    /// Whether some physical core has two threads (SMT): each is a core here.
+    #[inline]
+    pub fn has_smt(&self) -> bool {
+        !self.siblings.is_empty()
+    }
+
+    /// The other thread of the same physical core; none without SMT.
+    #[inline]
+    pub fn sibling(&self, core: CoreId) -> Option<CoreId> {
+        self.siblings.get(core.index()).copied().flatten()
+    }
+
+    /// Whether a core is the second thread of a physical core: where cores are taken in turn, all first threads come
+    /// before it.
+    #[inline]
+    pub fn is_second(&self, core: CoreId) -> bool {
+        self.sibling(core).is_some_and(|other| other < core)
     }
 
     /// Whether the core counts as big: not of the slowest class, or all cores are alike.
@@ -259,5 +306,22 @@ impl Topology {
     /// The fastest class.
     pub fn top_class(&self) -> ClassId {
         ClassId::from(self.classes - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn siblings_are_told_both_ways() {
+        let plain = crate::testing::topology(&[(1, 4), (0, 2)]);
+        assert!(!plain.has_smt());
+        assert_eq!(plain.sibling(CoreId(0)), None);
+        let smt = plain.with_siblings([(CoreId(0), CoreId(1)), (CoreId(3), CoreId(2))]);
+        let others: Vec<_> = smt.cores().map(|core| smt.sibling(core).map(|core| core.0)).collect();
+        assert_eq!(others, [Some(1), Some(0), Some(3), Some(2), None, None]);
+        let second: Vec<_> = smt.cores().map(|core| smt.is_second(core)).collect();
+        assert_eq!(second, [false, true, false, true, false, false]);
     }
 }

@@ -279,8 +279,13 @@ impl Topology {
     }
 
     /// The cores of a core's cluster, itself included.
-    fn siblings(&self, core: usize) -> PyResult<Vec<u16>> {
-        Ok(self.inner.siblings(self.id(core)?).iter().map(|core| core.0).collect())
+    fn cluster_cores(&self, core: usize) -> PyResult<Vec<u16>> {
+        Ok(self.inner.cluster_cores(self.id(core)?).iter().map(|core| core.0).collect())
+    }
+
+    /// The other thread of the same physical core (SMT); none if it has one thread.
+    fn sibling(&self, core: usize) -> PyResult<Option<u16>> {
+        Ok(self.inner.sibling(self.id(core)?).map(|core| core.0))
     }
 
     /// Whether a core is not of the slowest class, or all are alike.

@@ -273,8 +273,8 @@ impl Sched {
             QueueScope::PerCore => core.index()..core.index() + 1,
             QueueScope::Global => 0..self.cores.len(),
             QueueScope::PerCluster => {
-                let siblings = self.topology.siblings(core);
-                siblings[0].index()..siblings[siblings.len() - 1].index() + 1
+                let cores = self.topology.cluster_cores(core);
+                cores[0].index()..cores[cores.len() - 1].index() + 1
             }
         };
         span.map(CoreId::from)

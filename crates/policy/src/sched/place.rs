@@ -140,7 +140,7 @@ impl Sched {
         if usable(near) {
             return Some(near);
         }
-        self.topology.siblings(near).iter().copied().find(|&core| usable(core))
+        self.topology.cluster_cores(near).iter().copied().find(|&core| usable(core))
     }
 
     /// The least loaded core that the thread may use; of equal ones the first.

@@ -47,6 +47,14 @@ impl CoreMap {
         Self { topology: Topology::from_clusters(clusters.collect()), cpus, domains }
     }
 
+    /// The same, with pairs of CPUs that are the two threads of one physical core. Pairs of which the machine does not
+    /// include both are left out.
+    pub fn with_siblings(self, pairs: &[(usize, usize)]) -> Self {
+        let of = |&(one, other): &(usize, usize)| Some((self.core(one)?, self.core(other)?));
+        let pairs: Vec<(CoreId, CoreId)> = pairs.iter().filter_map(of).collect();
+        Self { topology: self.topology.with_siblings(pairs), ..self }
+    }
+
     /// What policies see.
     pub fn topology(&self) -> &Topology {
         &self.topology

@@ -49,7 +49,31 @@ fn core_map(root: &Root, classes: &CpuClasses) -> Result<CoreMap, InputError> {
     for domain in &mut domains {
         domain.power = energy.points(&domain.cpus);
     }
-    Ok(CoreMap::new(domains))
+    let pairs = siblings(root, domains.iter().flat_map(|domain| &domain.cpus))?;
+    Ok(CoreMap::new(domains).with_siblings(&pairs))
+}
+
+/// CPUs that are the two threads of one physical core (Documentation/admin-guide/cputopology.rst). Of cores with more
+/// threads, none are told: no unequal cores have them.
+fn siblings<'a>(
+    root: &Root,
+    cpus: impl Iterator<Item = &'a usize>,
+) -> Result<Vec<(usize, usize)>, InputError> {
+    let mut pairs = Vec::new();
+    for &cpu in cpus {
+        let threads = match root.cpus(&format!("{CPU}/cpu{cpu}/topology/core_cpus_list"))? {
+            Some(threads) => Some(threads),
+            // Its name before Linux 5.3.
+            None => root.cpus(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"))?,
+        };
+        let threads: Vec<usize> = threads.unwrap_or_default().into_iter().collect();
+        if let [one, other] = threads[..] {
+            if one == cpu {
+                pairs.push((one, other));
+            }
+        }
+    }
+    Ok(pairs)
 }
 
 /// A processor with a clock per CPU would have a cluster per CPU, of which no policy knows; what policies mean by

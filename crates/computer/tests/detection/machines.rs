@@ -119,6 +119,32 @@ fn a_hybrid_processor() {
 }
 
 #[test]
+fn threads_of_one_core_are_told() {
+    let pairs = |tree: &Tree| {
+        let (cores, _) = detect_cores(&tree.root(), &ByHand::default()).unwrap();
+        let (topology, cpu) = (cores.topology(), |core| cores.cpu(core));
+        let firsts = topology.cores().filter(|&core| !topology.is_second(core));
+        let of = |core| Some((cpu(core), cpu(topology.sibling(core)?)));
+        firsts.filter_map(of).collect::<Vec<_>>()
+    };
+    let lists = ["0-1", "0-1", "2-3", "2-3", "4-5", "4-5", "6-7", "6-7", "8", "9", "10", "11"];
+    assert_eq!(pairs(&hybrid()), []);
+    let expected = [(0, 1), (2, 3), (4, 5), (6, 7)];
+    assert_eq!(pairs(&hybrid().per_cpu("topology/core_cpus_list", &lists)), expected);
+    // Its name before 5.3.
+    let old = hybrid().per_cpu("topology/thread_siblings_list", &lists);
+    assert_eq!(pairs(&old), expected);
+    // One thread of a core is offline.
+    let tree = old.file("sys/devices/system/cpu/online", "0-2,4-11");
+    assert_eq!(pairs(&tree), [(0, 1), (4, 5), (6, 7)]);
+    // As where all first threads are counted before the second ones.
+    let far = Tree::new("0-3").per_cpu("topology/core_cpus_list", &["0,2", "1,3", "0,2", "1,3"]);
+    assert_eq!(pairs(&far), [(0, 2), (1, 3)]);
+    let four = Tree::new("0-3").per_cpu("topology/core_cpus_list", &["0-3"; 4]);
+    assert_eq!(pairs(&four), []);
+}
+
+#[test]
 fn a_hybrid_processor_with_capacities() {
     let tree = hybrid().per_cpu(CAPACITY, &runs(&[(4, 1024), (4, 985), (2, 600), (2, 623)]));
     assert_eq!(classes(&tree), ("big 0-7, little 8-11".to_owned(), Evidence::Capacity));

@@ -60,12 +60,15 @@ static __always_inline bool is_earlier_target(sched_t *s, u32 a, u32 b)
     u64 one = core_load(s, a), other = core_load(s, b);
     if (one != other)
         return one < other;
+    bool shares = shares_core(s, a);
+    if (shares != shares_core(s, b))
+        return !shares;
     u64 rotated = queue_of(s, a)->rotated, rival = queue_of(s, b)->rotated;
     return rotated < rival || (rotated == rival && a < b);
 }
 
-/* Sorts the cores of a group into `targets`: least loaded first, of equal ones that to which no rotation has come
- * for longest. */
+/* Sorts the cores of a group into `targets`: least loaded first, of equal ones those with a physical core for
+ * themselves, then that to which no rotation has come for longest. */
 global_subprog u32 sort_targets(__arg_arena sched_t *s, __arg_arena group_t *group)
 {
     u32 count = s->zero;

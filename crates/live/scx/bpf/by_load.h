@@ -14,11 +14,11 @@ static __always_inline bool has_settled(thread_t *own, u64 min_resident_ns, u64 
     return own->migrations == 0 || now_ns >= own->migrated_at_ns + min_resident_ns;
 }
 
-/* An idle big core that a thread may use, or NONE. */
+/* An idle big core that a thread may use, a whole one, or NONE. */
 global_subprog u32 idle_big(__arg_arena sched_t *s, u32 thread)
 {
     for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one)
-        if (core_of(s, core)->kind == PREFER_BIG && is_core_free(s, core) && allows(s, thread, core))
+        if (core_of(s, core)->kind == PREFER_BIG && is_usable(s, thread, core, true))
             return core;
     return NONE;
 }

@@ -138,6 +138,20 @@ static __always_inline bool has_no_work(sched_t *s, u32 core)
            READ_ONCE(cpu->recheck_ns) == NEVER && !s->pulls_running;
 }
 
+/* The other thread of the physical core of one that idles now may pull what it could not while that was busy. */
+static __noinline void let_sibling_look(sched_t *s, call_t *c, u32 other)
+{
+    pick_t *pick = &c->pick;
+    if (!is_core_free(s, other))
+        return;
+    pick->core = other;
+    pick_elsewhere(s, pick);
+    if (pick->kind != PICK_IDLE)
+        wake_core(s, c, other);
+    else
+        WRITE_ONCE(core_of(s, other)->recheck_ns, min(READ_ONCE(core_of(s, other)->recheck_ns), pick->recheck_ns));
+}
+
 /* A core whose own queue has no thread for it searches other queues, first without locks. It skips queues that are
  * locked; if only those have threads, it searches again. Returns a thread to run there, which has begun, or NONE. */
 static __noinline u32 pick_remote(sched_t *s, call_t *c, u32 core)
@@ -149,6 +163,8 @@ static __noinline u32 pick_remote(sched_t *s, call_t *c, u32 core)
         WRITE_ONCE(cpu->recheck_ns, pick->recheck_ns);
         if (pick->passed)
             wake_core(s, c, core);
+        if (cpu->sibling != NONE && s->pulls_running)
+            let_sibling_look(s, c, cpu->sibling);
         return NONE;
     }
     locks_t held = lock_thread_and_core(s, pick->thread, core);

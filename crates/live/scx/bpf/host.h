@@ -90,9 +90,9 @@ static __noinline void rekick_idle_cores(sched_t *s, call_t *c)
     }
 }
 
-/* Kicks the first idle core that would take a thread now. All could look, as in the simulator, and the first one would
- * be served; the others learn only when to look again. */
-static __noinline void wake_idle_core(sched_t *s, call_t *c)
+/* Kicks the first idle core that would take a thread now, of those that do or do not share a physical core. Returns
+ * whether there is one. */
+static __noinline bool wake_first_idle(sched_t *s, call_t *c, bool shares)
 {
     pick_t *pick = &c->pick;
     pick->now_ns = c->now_ns;
@@ -103,15 +103,26 @@ static __noinline void wake_idle_core(sched_t *s, call_t *c)
             continue;
         }
         core_t *cpu = core_of(s, core);
-        if (!is_core_idle(s, core) || READ_ONCE(cpu->need_resched))
+        if (!is_core_idle(s, core) || READ_ONCE(cpu->need_resched) || shares_core(s, core) != shares)
             continue;
         pick->core = core;
         if (queue_of(s, core)->len == 0)
             pick_elsewhere(s, pick);
-        if (queue_of(s, core)->len > 0 || pick->kind != PICK_IDLE)
-            return wake_core(s, c, core);
+        if (queue_of(s, core)->len > 0 || pick->kind != PICK_IDLE) {
+            wake_core(s, c, core);
+            return true;
+        }
         WRITE_ONCE(cpu->recheck_ns, min(READ_ONCE(cpu->recheck_ns), pick->recheck_ns));
     }
+    return false;
+}
+
+/* All could look, as in the simulator, and the first one would be served; the others learn only when to look again.
+ * Those with a physical core for themselves come first. */
+static __always_inline void wake_idle_core(sched_t *s, call_t *c)
+{
+    if (!wake_first_idle(s, c, false) && has_smt(s))
+        wake_first_idle(s, c, true);
 }
 
 /* Completes the cores to be kicked, when no lock is held any more: a core that idles by then has seen what this call

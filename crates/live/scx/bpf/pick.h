@@ -168,6 +168,9 @@ static __always_inline bool may_try(sched_t *s, u32 core, steal_t *step)
 /* What a step yields, now or when. */
 static __always_inline void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 {
+    /* Half of a core is not faster. */
+    if (step->from == STEAL_FROM_RUNNING_ON_SLOWER && shares_core(s, pick->core))
+        return;
     if (step->load != STEAL_LOAD_ANY)
         return steal_by_load(s, pick, step);
     if (step->from == STEAL_FROM_RUNNING_ON_SLOWER) {

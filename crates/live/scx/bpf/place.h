@@ -30,16 +30,42 @@ static __always_inline bool is_core_free(sched_t *s, u32 core)
     return is_core_idle(s, core) && queue_of(s, core)->len == 0;
 }
 
-/* Weight per rated core of the core's queue, a core without a thread first: (load, running) as one number. */
-static __always_inline u64 load_with(sched_t *s, u32 core, u32 weight)
+/* Whether some physical core has two threads. */
+static __always_inline bool has_smt(sched_t *s)
 {
-    queue_t *queue = queue_of(s, core);
-    return opaque(s, scaled(queue, queue->load + weight) << 1 | (core_of(s, core)->running != NONE));
+    return s->turns > s->core_count;
+}
+
+/* Whether the other thread of its physical core is busy, or about to be: both are slower then (SMT). */
+static __always_inline bool shares_core(sched_t *s, u32 core)
+{
+    u32 other = core_of(s, core)->sibling;
+    if (other == NONE)
+        return false;
+    /* What waits in a queue that serves both says nothing of the other one. */
+    bool waits = core_of(s, other)->queue != core_of(s, core)->queue && queue_of(s, other)->len > 0;
+    return waits || core_of(s, other)->running != NONE;
+}
+
+/* Weight per rated core of the core's queue; of equal ones a core without a thread first, and of those one with a
+ * physical core for itself: (load, running, shares) as one number. */
+static __always_inline u64 load_of_core(sched_t *s, u32 core, u64 load, bool shares)
+{
+    return opaque(s, load << 2 | (u64)(core_of(s, core)->running != NONE) << 1 | shares);
 }
 
 static __always_inline u64 load_on(sched_t *s, u32 core)
 {
-    return load_with(s, core, 0);
+    return load_of_core(s, core, scaled_load(queue_of(s, core)), shares_core(s, core));
+}
+
+/* With a weight more; two busy threads of a physical core have half of it each. */
+static __always_inline u64 load_with(sched_t *s, u32 core, u32 weight)
+{
+    queue_t *queue = queue_of(s, core);
+    bool shares = shares_core(s, core);
+    u64 load = scaled(queue, queue->load + weight);
+    return load_of_core(s, core, weight && shares ? load << 1 : load, shares);
 }
 
 /* The first of the least loaded cores that the thread may use, of those that it prefers if `preferred`; of equal
@@ -60,20 +86,35 @@ static __noinline u32 least_loaded(sched_t *s, u32 thread, u32 weight, bool pref
     return best;
 }
 
-/* An idle core that the thread may use and that shares a cluster with `near`, itself first. */
-static __noinline u32 idle_near(sched_t *s, u32 thread, u32 near)
+/* Whether a thread may use an idle core, with SMT one with a physical core for itself if `whole`. */
+static __always_inline bool is_usable(sched_t *s, u32 thread, u32 core, bool whole)
 {
-    if (is_core_free(s, near) && allows(s, thread, near))
+    return is_core_free(s, core) && allows(s, thread, core) && !(whole && shares_core(s, core));
+}
+
+/* A usable core that shares a cluster with `near`, itself first. */
+static __noinline u32 idle_near(sched_t *s, u32 thread, u32 near, bool whole)
+{
+    if (is_usable(s, thread, near, whole))
         return near;
     u32 cluster = core_of(s, near)->cluster, last = core_of(s, near)->cluster_last;
     for (u32 core = core_of(s, near)->cluster_first; core <= last && can_loop; core += s->one) {
         if (!any_of_eight(s->idle, core))
             core += 7 * s->one;
-        else if (is_core_idle(s, core) && core_of(s, core)->cluster == cluster && is_core_free(s, core) &&
-                 allows(s, thread, core))
+        else if (is_core_idle(s, core) && core_of(s, core)->cluster == cluster && is_usable(s, thread, core, whole))
             return core;
     }
     return NONE;
+}
+
+/* A usable core near the previous core, else near the waker's. */
+static __always_inline u32 idle_near_both(sched_t *s, u32 thread, u32 waker, bool whole)
+{
+    u32 previous = thread_of(s, thread)->core;
+    u32 idle = idle_near(s, thread, previous, whole);
+    if (idle == NONE && waker != NONE && core_of(s, waker)->cluster != core_of(s, previous)->cluster)
+        idle = idle_near(s, thread, waker, whole);
+    return idle;
 }
 
 static __always_inline u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
@@ -82,9 +123,9 @@ static __always_inline u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
     if (own->state == STATE_NEW)
         return least_loaded(s, thread, 0, false, NONE);
     u32 previous = own->core;
-    u32 idle = idle_near(s, thread, previous);
-    if (idle == NONE && waker != NONE && core_of(s, waker)->cluster != core_of(s, previous)->cluster)
-        idle = idle_near(s, thread, waker);
+    u32 idle = has_smt(s) ? idle_near_both(s, thread, waker, true) : NONE;
+    if (idle == NONE)
+        idle = idle_near_both(s, thread, waker, false);
     if (idle != NONE)
         return idle;
     bool by_waker = waker != NONE && allows(s, thread, waker);
@@ -93,16 +134,27 @@ static __always_inline u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
     return by_waker && load_on(s, waker) < load_on(s, previous) ? waker : previous;
 }
 
+/* Whether a core is the second thread of a physical core. */
+static __always_inline bool is_second(sched_t *s, u32 core)
+{
+    return core_of(s, core)->sibling < core;
+}
+
 /* The next core after the last choice: any of the preferred kind, or the least loaded of all. */
 static __noinline u32 place_in_turn(sched_t *s, u32 thread)
 {
     u32 prefer = thread_of(s, thread)->prefer;
     bool preferred = may_use_preferred(s, thread);
-    u32 core = at(s->cursors, prefer), best = opaque(s, NONE);
+    u32 turn = at(s->cursors, prefer), best = opaque(s, NONE);
     u64 best_load = opaque(s, NEVER);
-    for (u32 i = s->zero; i < s->core_count && can_loop; i += s->one) {
-        if (core >= s->core_count)
-            core = s->zero;
+    /* The only or first threads of physical cores, then the second ones. */
+    for (u32 i = s->zero; i < s->turns && can_loop; i += s->one, turn += s->one) {
+        if (turn >= s->turns)
+            turn = s->zero;
+        bool second = turn >= s->core_count;
+        u32 core = second ? turn - s->core_count : turn;
+        if (is_second(s, core) != second)
+            continue;
         u64 load = prefer == PREFER_ANY ? load_on(s, core) : 0;
         if (allows(s, thread, core) && (!preferred || is_preferred(s, thread, core)) && load < best_load) {
             best = opaque(s, core);
@@ -111,9 +163,9 @@ static __noinline u32 place_in_turn(sched_t *s, u32 thread)
                 break; /* None is less. It is not for the others alone that this ends soon: until then, all that wake
                           begin at the same core. */
         }
-        core += s->one;
     }
-    at(s->cursors, prefer) = best + 1 < s->core_count ? best + 1 : 0;
+    turn = best + 1 + (is_second(s, best) ? s->core_count : 0);
+    at(s->cursors, prefer) = turn < s->turns ? turn : 0;
     return best;
 }
 

@@ -95,6 +95,7 @@ struct core {
     u32 interrupted; /* what runs has to give way */
     u32 others_run; /* whether a task that is not ours runs there */
     u32 last_generation; /* of the slot of the thread that ran last */
+    u32 sibling; /* the other thread of its physical core, or NONE */
     u32 unanswered; /* at how many looks in a row it has had to look (scheduler/session.h) */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
@@ -222,7 +223,7 @@ struct sched {
     u32 words; /* of a set of this machine's cores */
     u32 slots; /* capacity in threads of the memory that is mapped */
     u32 stranded; /* a core for which another one has to look, or NONE */
-    u32 unused;
+    u32 turns; /* places of cores that are taken in turn: with SMT twice as many as cores */
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
     u8 idle[CORES_MAX]; /* cores: online, and without a running thread */

@@ -102,6 +102,7 @@ pub fn state(
             interrupted: 0,
             others_run: 0,
             last_generation: 0,
+            sibling: topology.sibling(core).map_or(NONE, |other| other.0.into()),
             unanswered: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
@@ -170,7 +171,7 @@ pub fn state(
         words: topology.core_count().div_ceil(64) as u32,
         slots: threads_max,
         stranded: NONE,
-        unused: 0,
+        turns: topology.core_count() as u32 * if topology.has_smt() { 2 } else { 1 },
         tracking: 0,
         knows_energy: domains.is_some().into(),
         idle,
@@ -209,7 +210,7 @@ pub fn take_offline(state: &mut layout::Sched, rules: &Rules, online: Set) {
 /// The clusters as energy is estimated; none if threads are placed otherwise, or the power of a cluster is not known.
 fn energies(rules: &Rules, topology: &Topology) -> Option<[layout::Domain; DOMAINS_MAX]> {
     let mut domains = [layout::Domain::default(); DOMAINS_MAX];
-    if !matches!(rules.allocator, Allocator::ByEnergy { .. }) {
+    if !matches!(rules.allocator, Allocator::ByEnergy { .. }) || topology.has_smt() {
         return None;
     }
     for (domain, cluster) in domains.iter_mut().zip(topology.clusters()) {

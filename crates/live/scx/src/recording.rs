@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ampsched_live_driver::Dilation;
 use ampsched_live_session::{Session, build_policy, tell};
-use ampsched_model::{ClassId, CoreId, EnergyPoint, InputError};
+use ampsched_model::{ClassId, CoreId, EnergyPoint, InputError, MAX_CLASSES};
 use ampsched_policy::{ClusterInfo, PELT_UNIT_NS, Topology};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,9 @@ struct Header {
     policy: String,
     dilation: f64,
     clusters: Vec<Cluster>,
+    /// Cores that are the two threads of one physical core.
+    #[serde(default)]
+    siblings: Vec<(u16, u16)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +66,21 @@ impl Header {
             policy: session.policy.clone(),
             dilation: session.settings.dilation,
             clusters: session.cores.topology().clusters().iter().map(cluster).collect(),
+            siblings: siblings(session.cores.topology()),
         }
+    }
+
+    /// Whether there are such cores.
+    fn is_possible(&self) -> bool {
+        let mut cores: Vec<u16> =
+            self.clusters.iter().flat_map(|cluster| cluster.cores.iter().copied()).collect();
+        cores.sort_unstable();
+        let are_cores = cores.iter().enumerate().all(|(place, &core)| usize::from(core) == place);
+        let is_core = |core: u16| usize::from(core) < cores.len();
+        let is_class = |cluster: &Cluster| usize::from(cluster.class) < MAX_CLASSES;
+        are_cores
+            && self.clusters.iter().all(is_class)
+            && self.siblings.iter().all(|&(one, other)| is_core(one) && is_core(other))
     }
 
     fn topology(&self) -> Topology {
@@ -79,8 +96,15 @@ impl Header {
                 .map(|&(mhz, capacity, power_mw)| EnergyPoint { mhz, capacity, power_mw })
                 .collect(),
         };
-        Topology::from_clusters(self.clusters.iter().map(cluster).collect())
+        let pairs = self.siblings.iter().map(|&(one, other)| (CoreId(one), CoreId(other)));
+        Topology::from_clusters(self.clusters.iter().map(cluster).collect()).with_siblings(pairs)
     }
+}
+
+/// Each first thread of a physical core with its second one.
+fn siblings(topology: &Topology) -> Vec<(u16, u16)> {
+    let firsts = topology.cores().filter(|&core| !topology.is_second(core));
+    firsts.filter_map(|core| Some((core.0, topology.sibling(core)?.0))).collect()
 }
 
 /// The file to be written, until a session takes it.
@@ -258,7 +282,7 @@ pub fn check(path: &Path) -> Result<String, InputError> {
     let mut line = String::new();
     file.by_ref().take(1 << 20).read_line(&mut line).map_err(unread)?;
     let header: Option<Header> = serde_json::from_str(&line).ok();
-    let header = header.filter(|header| header.format == FORMAT);
+    let header = header.filter(|header| header.format == FORMAT && header.is_possible());
     let header = header.ok_or_else(|| wrong("this is no recording of decisions".to_owned()))?;
     let policy = build_policy(&header.policy, &[])?.policy;
     let topology = header.topology();

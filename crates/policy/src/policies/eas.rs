@@ -28,7 +28,7 @@ stolen or balanced. Otherwise, and for new threads, CFS decides, and an idle cor
 **Example.** Little cores (capacity, power) (170, 50) (341, 150) (512, 300), big ones (341, 400) (768, 1000) (1024, 1700); utilisations 400, 100 and 600, 500; a thread of 200 that ran on the last core. It costs 117.19 on the \
 second little core and 725.91 where it was: it goes to the little one, as 608.72 is more than (725.91 + 1725.26) / 16 = 153.20.
 
-**Limits.** Without an energy model (a machine whose power is not known) Linux does not switch it on: then it is CFS. Thermal pressure and latency hints are left out; whether a core is over-utilised is looked up \
+**Limits.** Without an energy model (a machine whose power is not known), and where cores have two threads (SMT), Linux does not switch it on: then it is CFS. Thermal pressure and latency hints are left out; whether a core is over-utilised is looked up \
 exactly instead of at ticks.",
     params: &[
         ParamInfo::number(
@@ -63,6 +63,14 @@ fn has_energy_model(topology: &Topology) -> bool {
     topology.clusters().iter().all(ClusterInfo::has_energy_model)
 }
 
+/// Why energies are not compared on a machine; none if they are (topology.c 6.18, `sched_is_eas_possible`).
+fn why_not(topology: &Topology) -> Option<&'static str> {
+    if !has_energy_model(topology) {
+        return Some("the machine has no energy model (no power is known of its clusters)");
+    }
+    topology.has_smt().then_some("cores have two threads (SMT), whose energy Linux does not tell")
+}
+
 impl Policy for Eas {
     fn needs(&self) -> Needs {
         Needs { load_tracking: Some(LoadTracking::ByWork), ..Needs::default() }
@@ -70,7 +78,7 @@ impl Policy for Eas {
 
     fn rules(&self, topology: &Topology) -> Rules {
         let mut rules = self.cfs.on(topology);
-        if has_energy_model(topology) {
+        if why_not(topology).is_none() {
             rules.allocator = Allocator::ByEnergy { hysteresis: self.hysteresis };
             rules.balance_when = BalanceWhen::OverUtilised;
             let misfit = Steal::any(StealFrom::RunningOnSlower);
@@ -80,7 +88,6 @@ impl Policy for Eas {
     }
 
     fn caveat(&self, topology: &Topology, _sensors: bool) -> Option<String> {
-        let reason = "the machine has no energy model (no power is known of its clusters)";
-        (!has_energy_model(topology)).then(|| format!("{reason}: it schedules as cfs does"))
+        why_not(topology).map(|reason| format!("{reason}: it schedules as cfs does"))
     }
 }

@@ -24,6 +24,16 @@ impl Sched {
         self.current(core).is_none() && !self.is_taken(core)
     }
 
+    /// Whether the other thread of its physical core is busy, or about to be: both are slower then (SMT).
+    #[inline]
+    pub fn shares_core(&self, core: CoreId) -> bool {
+        self.topology.sibling(core).is_some_and(|other| {
+            // What waits in a queue that serves both says nothing of the other one.
+            let waits = !self.share_queue(core, other) && !self.queue(other).is_empty();
+            waits || !self.is_free(other)
+        })
+    }
+
     /// Whether a thread is of a class above the policy's now.
     #[inline]
     pub fn is_above(&self, thread: ThreadId) -> bool {

@@ -4,7 +4,7 @@
 use ampsched_model::{CoreId, CoreSet, Ns, ThreadId};
 
 use super::{Pick, RunState, Sched, ThreadState, ThreadStats};
-use crate::{Activity, AffinityId, NoWitness, Prefer, ThreadAttrs, ThreadPlan};
+use crate::{Activity, AffinityId, NoWitness, ThreadAttrs, ThreadPlan};
 
 impl Sched {
     /// Adds a thread like [`Sched::add`], with a number: of a thread that has ended, or one that nobody has had. A
@@ -59,11 +59,6 @@ impl Sched {
     /// What the steal steps yield for a core; with rounds, what is more urgent than the thread `instead_of`.
     pub fn pick_from_others(&self, core: CoreId, instead_of: Option<ThreadId>, now_ns: Ns) -> Pick {
         self.pick_elsewhere(core, instead_of, now_ns, NoWitness)
-    }
-
-    /// The core at which the allocator begins next if it takes turns, for threads of a preference.
-    pub fn set_turn(&mut self, prefer: Prefer, core: CoreId) {
-        self.cursors[prefer as usize].set(core.0);
     }
 
     /// A core runs at a share `part / whole` of its highest frequency from now on.

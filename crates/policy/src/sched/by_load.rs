@@ -108,9 +108,12 @@ impl Sched {
             || self.has_settled(thread, band, now_ns) && self.load_of(thread, now_ns) < band.down
     }
 
+    /// An idle big core that the thread may use, a whole one: half of a core that two threads share is none.
     fn idle_big(&self, thread: ThreadId) -> Option<CoreId> {
         let mut big = self.topology.big_cores();
-        big.find(|&core| self.is_idle(core) && self.allows(thread, core))
+        big.find(|&core| {
+            self.is_idle(core) && !self.shares_core(core) && self.allows(thread, core)
+        })
     }
 
     /// The least loaded core of a kind that the thread may use; of equal ones the first.

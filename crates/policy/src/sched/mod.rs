@@ -132,7 +132,10 @@ impl Sched {
         let rotation_due_ns = rules.balance.map_or(0, |balance| balance.rotate_period_ns);
         let highest = |cluster: &ClusterInfo| cluster.max_mhz().unwrap_or(0);
         let costs = match rules.allocator {
-            Allocator::ByEnergy { .. } => topology.clusters().iter().map(cost_points).collect(),
+            // Energies of cores with two threads are not told apart (topology.c 6.18, `sched_is_eas_possible`).
+            Allocator::ByEnergy { .. } if !topology.has_smt() => {
+                topology.clusters().iter().map(cost_points).collect()
+            }
             _ => Vec::new(),
         };
         Self {

@@ -97,6 +97,13 @@ impl Sched {
         now_ns: Ns,
         witness: impl Witness,
     ) -> Result<Option<Pick>, Ns> {
+        if step.from == StealFrom::RunningOnSlower && self.shares_core(core) {
+            if let Some(thread) = witness.asks_about() {
+                let because = "the other thread of the faster core is busy, so it is not faster now";
+                witness.passes(thread, || Reason::new(DecidedBy::Steal(number), because));
+            }
+            return Ok(None);
+        }
         if step.load != LoadFilter::Any {
             return self.steal_by_load(core, number, step, now_ns, witness);
         }

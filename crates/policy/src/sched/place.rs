@@ -12,10 +12,15 @@ use crate::{
 pub(super) struct LastSearch {
     core: CoreId,
     /// Its load; those before it had more and those behind it at least as much.
-    load: (u64, bool),
+    load: Load,
     /// When this holds: after the thread that asked has been queued, and nothing else.
     age: Age,
 }
+
+/// How loaded a core is: weight per rated core of its queue, whether it runs something, whether it shares its physical
+/// core with a busy thread. The least comes first: of equal queues (they may be shared) a core without a thread, of its
+/// own or of the system's, and of those one with a whole physical core for itself.
+type Load = (u64, bool, bool);
 
 /// A state of the system, as far as it changes loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +92,7 @@ impl Sched {
             let reason = self.why_placed(because, thread);
             reason.core("previous_core", previous).core("waker_core", waker)
         };
-        let mut idle = candidates.into_iter().flatten();
-        if let Some(core) = idle.find_map(|near| self.idle_near(thread, near)) {
+        if let Some(core) = self.idle_near(thread, candidates) {
             witness.because(|| {
                 let cluster = |core: CoreId| self.topology.core(core).cluster;
                 reason(if core == previous {
@@ -134,13 +138,29 @@ impl Sched {
         Reason::new(DecidedBy::Allocator, because).with("loads", ReasonValue::Loads(loads))
     }
 
-    /// An idle core that the thread may use and that shares a cluster with `near`, itself first.
-    fn idle_near(&self, thread: ThreadId, near: CoreId) -> Option<CoreId> {
-        let usable = |core: CoreId| self.is_idle(core) && self.allows(thread, core);
-        if usable(near) {
-            return Some(near);
+    /// An idle core that the thread may use and that shares a cluster with one of the candidates, itself first; with SMT
+    /// rather one that has a physical core for itself.
+    fn idle_near(&self, thread: ThreadId, candidates: [Option<CoreId>; 2]) -> Option<CoreId> {
+        let idle = |core: CoreId| self.is_idle(core) && self.allows(thread, core);
+        if self.topology.has_smt() {
+            let whole = |core: CoreId| idle(core) && !self.shares_core(core);
+            if let Some(core) = self.near(candidates, whole) {
+                return Some(core);
+            }
         }
-        self.topology.cluster_cores(near).iter().copied().find(|&core| usable(core))
+        self.near(candidates, idle)
+    }
+
+    /// The first candidate that is usable, or of the cluster of the first that has such a core.
+    fn near(
+        &self,
+        candidates: [Option<CoreId>; 2],
+        usable: impl Fn(CoreId) -> bool,
+    ) -> Option<CoreId> {
+        candidates.into_iter().flatten().find_map(|near| {
+            let mut mates = self.topology.cluster_cores(near).iter().copied();
+            if usable(near) { Some(near) } else { mates.find(|&core| usable(core)) }
+        })
     }
 
     /// The least loaded core that the thread may use; of equal ones the first.
@@ -150,7 +170,7 @@ impl Sched {
     pub(super) fn least_loaded(&self, thread: ThreadId) -> CoreId {
         let allowed = |&core: &CoreId| self.allows(thread, core);
         let mut usable = self.topology.cores().filter(allowed);
-        if self.queues.len() == 1 {
+        if self.queues.len() == 1 && !self.topology.has_smt() {
             // All cores are equally loaded: the first that runs nothing wins at once.
             let first = self.topology.cores().find(allowed);
             let free = usable.find(|&core| self.is_free(core));
@@ -181,10 +201,28 @@ impl Sched {
         Age { serial: self.serial, waiting: self.waiting, idle_cores: self.idle_cores }
     }
 
-    /// Weight per rated core of the core's queue; of equal ones (queues may be shared) a core without a
-    /// thread comes first, of its own or of the system's.
-    pub(super) fn load(&self, core: CoreId) -> (u64, bool) {
-        (self.queue(core).scaled_load(), !self.is_free(core))
+    /// How loaded a core is.
+    pub(super) fn load(&self, core: CoreId) -> Load {
+        (self.queue(core).scaled_load(), !self.is_free(core), self.shares_core(core))
+    }
+
+    /// The cores in turn from a place on: the only or first threads of physical cores, then the second ones.
+    fn in_turn(&self, next: u16) -> impl Iterator<Item = CoreId> + '_ {
+        let (next, count) = (usize::from(next), self.topology.core_count());
+        let last = if self.topology.has_smt() { 2 * count } else { count };
+        (next..last).chain(0..next).filter_map(move |turn| {
+            let is_second = turn >= count;
+            let core = CoreId::from(if is_second { turn - count } else { turn });
+            (self.topology.is_second(core) == is_second).then_some(core)
+        })
+    }
+
+    /// Has the allocator that takes turns begin behind a core next, for threads of a preference.
+    pub fn took_turn(&self, prefer: Prefer, core: CoreId) {
+        let (count, has_smt) = (self.topology.core_count(), self.topology.has_smt());
+        let place = if self.topology.is_second(core) { count } else { 0 } + core.index();
+        let last = if has_smt { 2 * count } else { count };
+        self.cursors[prefer as usize].set(((place + 1) % last) as u16);
     }
 
     fn place_in_turn(&self, thread: ThreadId, witness: impl Witness) -> CoreId {
@@ -193,10 +231,8 @@ impl Sched {
         let usable = |core: CoreId| {
             self.allows(thread, core) && (!exists || self.is_preferred(thread, core))
         };
-        let cursor = &self.cursors[prefer as usize];
-        let (next, count) = (usize::from(cursor.get()), self.topology.core_count());
-        let in_turn = (next..count).chain(0..next).map(CoreId::from);
-        let mut usable_in_turn = in_turn.filter(|&core| usable(core));
+        let next = self.cursors[prefer as usize].get();
+        let mut usable_in_turn = self.in_turn(next).filter(|&core| usable(core));
         let chosen = match prefer {
             Prefer::Any => usable_in_turn.min_by_key(|&core| self.load(core)),
             Prefer::Big | Prefer::Little => usable_in_turn.next(),
@@ -212,7 +248,7 @@ impl Sched {
             self.why_placed(because, thread).word("prefer", prefer.word().name)
         });
         let chosen = chosen.expect("an affinity set is never empty");
-        cursor.set(((chosen.index() + 1) % count) as u16);
+        self.took_turn(prefer, chosen);
         chosen
     }
 
@@ -243,7 +279,12 @@ impl Sched {
     fn place_least_loaded_with(&self, thread: ThreadId, witness: impl Witness) -> CoreId {
         let weight = self.plan(thread).weight;
         let previous = self.thread(thread).ran_on;
-        let load = |core: CoreId| (self.queue(core).scaled_load_with(weight), !self.is_free(core));
+        // Two busy threads of a physical core have half of it each.
+        let load = |core: CoreId| -> Load {
+            let shares = self.shares_core(core);
+            let load = self.queue(core).scaled_load_with(weight) << u32::from(shares);
+            (load, !self.is_free(core), shares)
+        };
         witness.because(|| {
             let usable = self.topology.cores().filter(|&core| self.allows(thread, core));
             let loads = usable.map(|core| (core, load(core).0)).collect();

@@ -200,10 +200,28 @@ impl Engine<'_> {
                 self.events.timers.set(core, due_ns.max(soonest_ns));
                 self.events.idle_look_ns = NEVER;
                 self.fair_is_served(core);
+                self.let_sibling_look(core);
             }
         }
         self.carry_out_acts();
         Ok(())
+    }
+
+    /// The other thread of the physical core of one that idles now may pull what it could not while that was busy.
+    #[inline]
+    fn let_sibling_look(&mut self, core: CoreId) {
+        let Some(other) = self.sched.topology().sibling(core) else { return };
+        if !self.sched.is_free(other) || !self.sched.rules().pulls_running() {
+            return;
+        }
+        let now_ns = self.events.now_ns();
+        let look_ns = match self.sched.pick_by_rules(other, now_ns) {
+            Pick::Idle { recheck_ns: None } => return,
+            Pick::Idle { recheck_ns: Some(at_ns) } => self.setup.machine.costs.at_tick(at_ns),
+            Pick::Run(_) | Pick::Pull(_) => now_ns,
+        };
+        let due_ns = self.events.timers.get(other).min(look_ns);
+        self.events.timers.set(other, due_ns);
     }
 
     #[inline]

@@ -272,7 +272,9 @@ impl Engine<'_> {
         }
         for other in self.sched.topology().cores() {
             if self.sched.is_free(other) {
-                let due_ns = self.events.timers.get(other).min(at_ns);
+                // Those with a physical core for themselves are asked first.
+                let looks_ns = at_ns + Ns::from(self.sched.shares_core(other));
+                let due_ns = self.events.timers.get(other).min(looks_ns);
                 self.events.timers.set(other, due_ns);
             }
         }

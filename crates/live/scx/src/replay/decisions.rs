@@ -118,9 +118,7 @@ impl Replay {
             let place = self.rust.place_by_rules_near(thread, waker, record.now_ns);
             same("where it shall go", core, place)?;
         }
-        let next = usize::from(core.0) + 1;
-        let cores = self.rust.topology().core_count();
-        self.rust.set_turn(prefer, CoreId::from(if next < cores { next } else { 0 }));
+        self.rust.took_turn(prefer, core);
         Ok(())
     }
 

@@ -91,7 +91,14 @@ fn energy_model(class: u8) -> Vec<EnergyPoint> {
     [200, 500, 700, 1000].map(point).to_vec()
 }
 
-/// Big first and little first, one kind, three kinds, several clusters of a kind, one core.
+/// The same, where the first cores are two threads each of physical cores: neighbours, or as far apart as they can be.
+fn with_siblings(clusters: &[(u8, usize)], pairs: u16, neighbours: bool) -> Topology {
+    let of = |pair| if neighbours { (2 * pair, 2 * pair + 1) } else { (pair, pairs + pair) };
+    let core = |(one, other)| (CoreId(one), CoreId(other));
+    topology(clusters).with_siblings((0..pairs).map(of).map(core))
+}
+
+/// Big first and little first, one kind, three kinds, several clusters of a kind, one core, cores with two threads.
 pub fn topologies() -> Vec<Topology> {
     let all: [&[(u8, usize)]; 7] = [
         &[(1, 2), (0, 2)],
@@ -102,7 +109,8 @@ pub fn topologies() -> Vec<Topology> {
         &[(0, 1)],
         &[(1, 4), (0, 6)],
     ];
-    all.map(topology).to_vec()
+    let smt = [with_siblings(&[(1, 4), (0, 4)], 2, true), with_siblings(&[(0, 6)], 3, false)];
+    all.map(topology).into_iter().chain(smt).collect()
 }
 
 /// Rules drawn from all words that a kernel executes.

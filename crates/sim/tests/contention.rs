@@ -4,8 +4,10 @@ mod common;
 
 use std::sync::Arc;
 
-use ampsched_model::{Memory, Profile, Sharing, Workload, parse_noise};
-use ampsched_policy::{REGISTRY, build_policy};
+use ampsched_model::{ClusterId, Memory, Profile, Sharing, ThreadId, Workload, parse_noise};
+use ampsched_policy::{
+    Change, Needs, Plan, Policy, REGISTRY, Rules, RunState, Topology, View, build_policy,
+};
 use ampsched_sim::{GovernorSpec, Outcome, simulate};
 use common::{Host, unit_profile, workload};
 use proptest::prelude::*;
@@ -172,6 +174,40 @@ fn a_change_of_frequency_changes_what_memory_takes() {
     for found in ns_each(&host, &vec![missing(10.0, 10.0); 2]) {
         assert_near(found, 1.0 / used);
     }
+}
+
+/// Stops a thread at 1 ms and lowers the clock of its cluster at the same moment.
+struct StopsAndSlows;
+
+impl Policy for StopsAndSlows {
+    fn needs(&self) -> Needs {
+        Needs { epoch_ns: Some(1_000_000), frequencies: true, holds: true, ..Needs::default() }
+    }
+
+    fn rules(&self, _: &Topology) -> Rules {
+        Rules::default()
+    }
+
+    fn epoch(&mut self, view: &View, plan: &mut Plan) {
+        let is_over = view.state(ThreadId(0)) == RunState::Exited;
+        plan.set(ThreadId(1), Change::Hold(!is_over));
+        plan.set_frequency(ClusterId(1), 1000);
+    }
+}
+
+#[test]
+fn a_thread_that_stops_as_the_clock_changes_asks_for_no_memory() {
+    let mut host = with_memory(Host::unequal(1, 1, 1.0), 1280.0);
+    for cluster in &mut host.machine.clusters {
+        cluster.params.memory_ns = 100.0;
+        cluster.opps.insert(0, ampsched_model::Opp { mhz: 1000, volt: 1.0 });
+    }
+    let work = threads(&vec![(missing(10.0, 10.0), 4.0); 2]);
+    let outcome =
+        simulate(&host.machine, &work, "stops", Box::new(StopsAndSlows), &host.options).unwrap();
+    // Per ns, both together carry out 0.552 786 instructions each, and one alone 0.620 204, as above.
+    let rest = 4e6 - 0.552_786e6;
+    assert_near(outcome.apps[0].turnaround_ns as f64, 1e6 + rest / 0.620_204);
 }
 
 /// Threads of all classes that wait for each other, sleep and end, while kernel threads and governors interfere.

@@ -22,6 +22,8 @@ use crate::SimError;
 
 /// The profile of a core on which nothing runs.
 const NOTHING: u32 = u32::MAX;
+/// That of a core whose frequency has changed, until it is looked at, even if nothing runs there by then.
+const FORGOTTEN: u32 = u32::MAX - 1;
 /// A thread whose speed changes by less goes on as it does.
 const NOTICED: f64 = 0.005;
 /// How often memory and ports, which depend on each other, are looked at in turn.
@@ -319,8 +321,10 @@ impl Engine<'_> {
         let Some(contention) = self.contention.as_deref_mut() else { return };
         for &core in &self.setup.machine.clusters[cluster.index()].cores {
             let place = contention.places[core.index()];
-            contention.seats[place].profile = NOTHING;
-            contention.note(core);
+            if contention.seats[place].profile != NOTHING {
+                contention.seats[place].profile = FORGOTTEN;
+                contention.note(core);
+            }
         }
     }
 

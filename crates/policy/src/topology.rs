@@ -191,14 +191,7 @@ impl Topology {
             }
         }
         let classes = clusters.iter().map(|cluster| cluster.class.index() + 1).max().unwrap_or(1);
-        Self {
-            cores,
-            clusters,
-            classes,
-            siblings: Box::default(),
-            kernel_view: None,
-            board: None,
-        }
+        Self { cores, clusters, classes, siblings: Box::default(), kernel_view: None, board: None }
     }
 
     /// The same, as a kernel sees it.

@@ -111,9 +111,7 @@ impl Sched {
     /// An idle big core that the thread may use, a whole one: half of a core that two threads share is none.
     fn idle_big(&self, thread: ThreadId) -> Option<CoreId> {
         let mut big = self.topology.big_cores();
-        big.find(|&core| {
-            self.is_idle(core) && !self.shares_core(core) && self.allows(thread, core)
-        })
+        big.find(|&core| self.is_idle(core) && !self.shares_core(core) && self.allows(thread, core))
     }
 
     /// The least loaded core of a kind that the thread may use; of equal ones the first.

@@ -99,7 +99,8 @@ impl Sched {
     ) -> Result<Option<Pick>, Ns> {
         if step.from == StealFrom::RunningOnSlower && self.shares_core(core) {
             if let Some(thread) = witness.asks_about() {
-                let because = "the other thread of the faster core is busy, so it is not faster now";
+                let because =
+                    "the other thread of the faster core is busy, so it is not faster now";
                 witness.passes(thread, || Reason::new(DecidedBy::Steal(number), because));
             }
             return Ok(None);

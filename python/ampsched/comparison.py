@@ -146,9 +146,10 @@ class Comparison:
     def caveats(self) -> list[str]:
         """What a reader must know before comparing, one sentence each.
 
-        What policies could not do on a machine, and programs that are stopped by time, so that their turnaround says
-        nothing.
+        How two threads of a core are modelled, what policies could not do on a machine, and programs that are stopped
+        by time, so that their turnaround says nothing.
         """
+        smt = [f"{run.machine}: {run.outcome.smt}" for run in self.runs if run.outcome.smt]
         found = ((run.policy, run.machine, run.outcome.caveat) for run in self.runs)
         lacks = [f"{policy} on {machine}: {what}" for policy, machine, what in found if what]
         times = [
@@ -157,7 +158,7 @@ class Comparison:
             for machine, workload in self.mixes()
             if (apps := self.timed(machine, workload))
         ]
-        return list(dict.fromkeys(lacks + times))
+        return list(dict.fromkeys(smt + lacks + times))
 
     def timed(self, machine: str, workload: str) -> list[str]:
         """The applications whose turnaround is the duration that their program states, under every policy."""

@@ -50,6 +50,8 @@ class Outcome:
     """What the policy could not do on this machine, for want of what it would have to know."""
     noise: str | None = None
     """Name of the system's noise, if there was any."""
+    smt: str | None = None
+    """How the two threads of a core (SMT) are modelled, if a core has two."""
     board_uj: float | None = None
     """Used by what is no cluster, if energy was accounted for and the machine states that power."""
 
@@ -87,6 +89,7 @@ class Outcome:
             classes=tuple(map(ClassOutcome.from_dict, values["classes"])),
             totals=Totals.from_dict(values["totals"]),
             caveat=values["caveat"],
+            smt=values["smt"],
             noise=values["noise"],
             board_uj=values["board_uj"],
         )

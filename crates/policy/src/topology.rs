@@ -286,6 +286,26 @@ impl Topology {
         if self.is_big(core) { Prefer::Big } else { Prefer::Little }
     }
 
+    /// All cores in the order in which they are filled: the only or first threads of physical cores, then the second.
+    pub fn cores_in_turn(&self) -> impl Iterator<Item = CoreId> + '_ {
+        let firsts = self.cores().filter(|&core| !self.is_second(core));
+        firsts.chain(self.cores().filter(|&core| self.is_second(core)))
+    }
+
+    /// How many threads the big cores take before one is better off on a little core, of that many in all: one on each
+    /// physical core, and second ones only where there are more threads than physical cores, as half of a big core is
+    /// about as fast as a little one but slows down the other half.
+    pub fn big_seats(&self, threads: usize) -> usize {
+        let big = self.big_cores().count();
+        if !self.has_smt() {
+            return big;
+        }
+        let is_whole = |core: &CoreId| !self.is_second(*core);
+        let big_whole = self.big_cores().filter(is_whole).count();
+        let whole = self.cores().filter(is_whole).count();
+        big.min(big_whole + threads.saturating_sub(whole))
+    }
+
     /// The big cores in ascending order.
     pub fn big_cores(&self) -> impl Iterator<Item = CoreId> + '_ {
         self.cores().filter(|&core| self.is_big(core))
@@ -316,5 +336,16 @@ mod tests {
         assert_eq!(others, [Some(1), Some(0), Some(3), Some(2), None, None]);
         let second: Vec<_> = smt.cores().map(|core| smt.is_second(core)).collect();
         assert_eq!(second, [false, true, false, true, false, false]);
+        let in_turn: Vec<_> = smt.cores_in_turn().map(|core| core.0).collect();
+        assert_eq!(in_turn, [0, 2, 4, 5, 1, 3]);
+    }
+
+    #[test]
+    fn second_threads_of_big_cores_are_seats_where_all_cores_are_taken() {
+        let plain = crate::testing::topology(&[(1, 4), (0, 2)]);
+        assert_eq!([0, 4, 9].map(|threads| plain.big_seats(threads)), [4; 3]);
+        let smt = plain.with_siblings([(CoreId(0), CoreId(1)), (CoreId(2), CoreId(3))]);
+        let seats = [0, 2, 4, 5, 6, 9].map(|threads| smt.big_seats(threads));
+        assert_eq!(seats, [2, 2, 2, 3, 4, 4]);
     }
 }

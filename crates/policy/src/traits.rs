@@ -27,6 +27,21 @@ pub trait Policy: Send {
         None
     }
 
+    /// Whether it leaves to the rules which of equal cores a thread has, or counts two threads of a physical core (SMT)
+    /// as such; else it takes them for two cores.
+    fn knows_siblings(&self) -> bool {
+        true
+    }
+
+    /// All that a user must be told of it on that machine: [`Policy::caveat`], and whether it knows no siblings.
+    fn caveats(&self, topology: &Topology, sensors: bool) -> Option<String> {
+        let is_blind = topology.has_smt() && !self.knows_siblings();
+        let blind =
+            is_blind.then(|| "takes the two threads of a core (SMT) for two cores".to_owned());
+        let both: Vec<String> = self.caveat(topology, sensors).into_iter().chain(blind).collect();
+        (!both.is_empty()).then(|| both.join("; "))
+    }
+
     /// Looks at the system and asks for changes; called every [`Needs::epoch_ns`].
     fn epoch(&mut self, _view: &View, _plan: &mut Plan) {}
 

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub totals: Totals,
     /// What the policy could not do on this machine.
     pub caveat: Option<String>,
+    /// How the two threads of a core (SMT) are modelled; none if no core has two.
+    pub smt: Option<String>,
 }
 
 impl Outcome {

@@ -89,6 +89,10 @@ impl Policy for Onlooker {
         self.inner.caveat(topology, sensors)
     }
 
+    fn knows_siblings(&self) -> bool {
+        self.inner.knows_siblings()
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         if self.is_own(view.now_ns()) {
             self.inner.epoch(view, plan);

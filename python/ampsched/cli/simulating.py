@@ -76,6 +76,8 @@ def _print(console: Console, outcome: Outcome) -> None:
         f"{counts.preemptions:,} wake-up preemptions",
         soft_wrap=True,
     )
+    if outcome.smt is not None:
+        console.print(f"note: {outcome.machine}: {outcome.smt}", soft_wrap=True, markup=False)
     if outcome.caveat is not None:
         console.print(f"note: {outcome.policy}: {outcome.caveat}", soft_wrap=True, markup=False)
     if outcome.energy_j is not None:

@@ -128,6 +128,8 @@ def _clusters(values: Values) -> Section:
 
 def _assumed(values: Values, asked: Asked) -> Section:
     notes = ["Simulated: programs are models or recordings, machines are descriptions."]
+    if values["smt"]:
+        notes.append(f"{values['machine']}: {values['smt']}")
     if values["caveat"]:
         notes.append(f"{values['policy']}: {values['caveat']}")
     facts = (("seed", str(values["seed"])), ("noise", values["noise"] or "none"))

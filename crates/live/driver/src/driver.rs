@@ -119,7 +119,7 @@ impl Driver {
     /// What the policy cannot do on this machine, in a sentence that follows its name; `sensors`: whether
     /// there are power sensors of clusters.
     pub fn caveat(&self, sensors: bool) -> Option<String> {
-        self.policy.caveat(self.sched.topology(), sensors)
+        self.policy.caveats(self.sched.topology(), sensors)
     }
 
     /// Says that the back end executes the rules by itself. Else rules that are thresholds of load and nothing else are

@@ -90,9 +90,9 @@ static __noinline void rekick_idle_cores(sched_t *s, call_t *c)
     }
 }
 
-/* Kicks the first idle core that would take a thread now, of those that do or do not share a physical core. Returns
- * whether there is one. */
-static __noinline bool wake_first_idle(sched_t *s, call_t *c, bool shares)
+/* Kicks the first idle core that would take a thread now, of those that have a physical core for themselves (of two
+ * idle threads of a core, one has it), or of the others. Returns whether there is one. */
+static __noinline bool wake_first_idle(sched_t *s, call_t *c, bool late)
 {
     pick_t *pick = &c->pick;
     pick->now_ns = c->now_ns;
@@ -103,7 +103,8 @@ static __noinline bool wake_first_idle(sched_t *s, call_t *c, bool shares)
             continue;
         }
         core_t *cpu = core_of(s, core);
-        if (!is_core_idle(s, core) || READ_ONCE(cpu->need_resched) || shares_core(s, core) != shares)
+        if (!is_core_idle(s, core) || READ_ONCE(cpu->need_resched) ||
+            (is_second(s, core) || shares_core(s, core)) != late)
             continue;
         pick->core = core;
         if (queue_of(s, core)->len == 0)
@@ -118,7 +119,7 @@ static __noinline bool wake_first_idle(sched_t *s, call_t *c, bool shares)
 }
 
 /* All could look, as in the simulator, and the first one would be served; the others learn only when to look again.
- * Those with a physical core for themselves come first. */
+ */
 static __always_inline void wake_idle_core(sched_t *s, call_t *c)
 {
     if (!wake_first_idle(s, c, false) && has_smt(s))

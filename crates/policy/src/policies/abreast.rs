@@ -217,7 +217,7 @@ impl Policy for Abreast {
         if self.energy > 0.0 {
             self.clocks.limit(view, plan, self.energy);
         }
-        if seats::fast_cores(view.topology()) == 0 {
+        if seats::fast_cores(view) == 0 {
             return;
         }
         let unknown = unknown_speedup(view.topology());

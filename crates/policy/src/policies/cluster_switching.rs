@@ -98,6 +98,10 @@ impl Policy for ClusterSwitching {
         }
     }
 
+    fn knows_siblings(&self) -> bool {
+        false
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let topology = view.topology();
         let clusters = by_speed(topology);

@@ -295,7 +295,7 @@ impl Policy for Hfee {
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let topology = view.topology();
-        let big_count = seats::fast_cores(topology);
+        let big_count = seats::fast_cores(view);
         if big_count == 0 {
             return;
         }
@@ -313,7 +313,7 @@ impl Policy for Hfee {
             }
             return;
         }
-        let little_count = topology.core_count() - big_count;
+        let little_count = topology.little_cores().count();
         let (chosen, tried) = self.choose(view, &threads, big_count, little_count);
         for &thread in &threads {
             let place = match chosen.of(thread) {

@@ -297,6 +297,10 @@ impl Policy for Hpm {
         (!sensors).then(|| unlimited.to_owned())
     }
 
+    fn knows_siblings(&self) -> bool {
+        false
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         // Who has slept has not wanted to run.
         for &thread in view.recent().iter() {

@@ -214,6 +214,10 @@ impl Policy for Iks {
         }
     }
 
+    fn knows_siblings(&self) -> bool {
+        false
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let usage = self.busy.look(view);
         let before = self.pairs(view.topology());

@@ -1,6 +1,6 @@
 //! Static threading: threads pinned round robin.
 
-use ampsched_model::{AppId, CoreId, ThreadId};
+use ampsched_model::{AppId, ThreadId};
 
 use super::cfs::CfsRules;
 use crate::{
@@ -46,7 +46,9 @@ impl Pinned {
         if self.seen.len() <= app {
             self.seen.resize(app + 1, 0);
         }
-        let core = CoreId::from(self.seen[app] % view.topology().core_count());
+        let topology = view.topology();
+        let place = self.seen[app] % topology.core_count();
+        let core = topology.cores_in_turn().nth(place).expect("there are as many places as cores");
         self.seen[app] += 1;
         plan.set(thread, Change::Affinity(core.into()));
     }

@@ -249,6 +249,10 @@ impl Policy for SmartBalance {
         Some(reason.to_owned())
     }
 
+    fn knows_siblings(&self) -> bool {
+        false
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         self.sense(view);
         let (threads, present) = self.pose(view);

@@ -79,6 +79,10 @@ impl Policy for UtilisationAware {
         self.cfs.on(topology)
     }
 
+    fn knows_siblings(&self) -> bool {
+        false
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let topology = view.topology();
         self.order.update(view);

@@ -107,7 +107,7 @@ impl Policy for Wash {
         if view.topology().class_count() == 1 {
             return;
         }
-        let all_fit = active.len() <= view.topology().big_cores().count();
+        let all_fit = active.len() <= view.topology().big_seats(active.len());
         let speedups: Vec<f64> =
             active.iter().map(|&t| known_speedup(view, t).unwrap_or(1.0)).collect();
         let blames: Vec<f64> = active.iter().map(|&t| self.blame.value(t)).collect();

@@ -154,7 +154,7 @@ impl WashOrig {
 /// The big cores' share of the machine's capacity.
 fn big_share(candidates: &[Candidate], topology: &Topology) -> f64 {
     let mean = candidates.iter().map(|c| c.speedup).sum::<f64>() / candidates.len() as f64;
-    let big = topology.big_cores().count() as f64 * mean;
+    let big = topology.big_seats(candidates.len()) as f64 * mean;
     big / (big + topology.little_cores().count() as f64)
 }
 
@@ -183,7 +183,7 @@ impl Policy for WashOrig {
         let mut candidates: Vec<Candidate> =
             active.iter().map(|&thread| self.candidate(view, thread)).collect();
         let scalable = candidates.iter().all(|c| c.lock_ratio < self.lock_threshold);
-        let bound = if candidates.len() <= topology.big_cores().count() {
+        let bound = if candidates.len() <= topology.big_seats(candidates.len()) {
             candidates.len()
         } else if scalable {
             0

@@ -184,8 +184,8 @@ impl Sched {
         all.filter(move |&core| group.kind == Prefer::Any || self.topology.kind(core) == group.kind)
     }
 
-    /// The cores of a group, least loaded first; of equal ones first those with a physical core for themselves, then that to which a rotation has brought
-    /// nothing for longest, so that all share what does not divide evenly.
+    /// The cores of a group, least loaded first; of equal ones first those with a physical core for themselves, then
+    /// that to which a rotation has brought nothing for longest, so that all share what does not divide evenly.
     fn targets(&self, group: Group) -> Vec<CoreId> {
         let mut targets: Vec<CoreId> = self.cores_of(group).collect();
         targets.sort_by_key(|&core| {

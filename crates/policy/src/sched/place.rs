@@ -138,8 +138,8 @@ impl Sched {
         Reason::new(DecidedBy::Allocator, because).with("loads", ReasonValue::Loads(loads))
     }
 
-    /// An idle core that the thread may use and that shares a cluster with one of the candidates, itself first; with SMT
-    /// rather one that has a physical core for itself.
+    /// An idle core that the thread may use and that shares a cluster with one of the candidates, itself first; with
+    /// SMT rather one that has a physical core for itself.
     fn idle_near(&self, thread: ThreadId, candidates: [Option<CoreId>; 2]) -> Option<CoreId> {
         let idle = |core: CoreId| self.is_idle(core) && self.allows(thread, core);
         if self.topology.has_smt() {

@@ -1,6 +1,6 @@
 //! The outcome of a finished simulation, after a last check of conservation.
 
-use ampsched_model::{ClassId, ClusterId, CoreId, Histogram, Ns, ThreadId, class_name};
+use ampsched_model::{ClassId, Cluster, ClusterId, CoreId, Histogram, Ns, ThreadId, class_name};
 
 use super::Engine;
 use super::apps::AppRun;
@@ -73,6 +73,7 @@ impl Engine<'_> {
             peak_c: self.meters.as_deref().and_then(Meters::peak_c),
             counts,
             caveat,
+            smt: smt(&self.setup.machine.clusters),
         })
     }
 
@@ -235,4 +236,19 @@ impl Engine<'_> {
             )),
         }
     }
+}
+
+/// How the two threads of a core are modelled, by speed.
+fn smt(clusters: &[Cluster]) -> Option<String> {
+    let with_two = clusters.iter().filter_map(|cluster| {
+        let speed = cluster.sharing.smt_speed.filter(|_| cluster.cores.len() > 1)?;
+        Some(format!("{}: {speed:.2}", cluster.name))
+    });
+    let speeds: Vec<String> = with_two.collect();
+    (!speeds.is_empty()).then(|| {
+        let speeds = speeds.join(", ");
+        format!(
+            "two busy threads of a core (SMT) have this part of its speed each, whatever they run: {speeds}"
+        )
+    })
 }

@@ -60,7 +60,7 @@ impl Supervisor {
 
     /// What it cannot do on that machine.
     pub fn caveat(&self, sched: &Sched, sensors: bool) -> Option<String> {
-        self.policy.caveat(sched.topology(), sensors)
+        self.policy.caveats(sched.topology(), sensors)
     }
 
     /// Threads may have these profiles, numbered in the order of these calls.

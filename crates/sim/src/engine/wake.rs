@@ -270,10 +270,12 @@ impl Engine<'_> {
         {
             return;
         }
-        for other in self.sched.topology().cores() {
+        let topology = self.sched.topology();
+        for other in topology.cores() {
             if self.sched.is_free(other) {
-                // Those with a physical core for themselves are asked first.
-                let looks_ns = at_ns + Ns::from(self.sched.shares_core(other));
+                // Those with a physical core for themselves look first; of two idle threads of a core, one has it.
+                let is_late = topology.is_second(other) || self.sched.shares_core(other);
+                let looks_ns = at_ns + Ns::from(is_late);
                 let due_ns = self.events.timers.get(other).min(looks_ns);
                 self.events.timers.set(other, due_ns);
             }

@@ -67,7 +67,7 @@ impl<R: SeatRule> Policy for SeatPolicy<R> {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
+        let fast_cores = seats::fast_cores(view);
         if fast_cores > 0 {
             let claims = self.rule.claims(view, fast_cores);
             self.rule.seated(seat(view, plan, &claims, |_| false));

@@ -37,9 +37,13 @@ pub fn rules(cfs: CfsRules, topology: &Topology) -> Rules {
     }
 }
 
-/// Number of fast cores; 0 where all cores are alike.
-pub fn fast_cores(topology: &Topology) -> usize {
-    if topology.class_count() == 1 { 0 } else { topology.big_cores().count() }
+/// Number of fast cores for the runnable threads ([`Topology::big_seats`]); 0 where all cores are alike.
+pub fn fast_cores(view: &View) -> usize {
+    let topology = view.topology();
+    if topology.class_count() == 1 {
+        return 0;
+    }
+    topology.big_seats(if topology.has_smt() { view.runnable().count() } else { 0 })
 }
 
 /// Whether a thread runs or waits on a fast core.
@@ -78,7 +82,7 @@ pub fn seat<C: Ord + Copy>(
     claims: &[(C, ThreadId)],
     roams: impl Fn(ThreadId) -> bool,
 ) -> usize {
-    let free = fast_cores(view.topology());
+    let free = fast_cores(view);
     if free == 0 {
         return 0;
     }

@@ -74,7 +74,7 @@ impl<R: ShareRule> Shares<R> {
         apps.sort_by(|a, b| b.speedup.total_cmp(&a.speedup).then(a.app.cmp(&b.app)));
         let programs: Vec<(f64, usize)> =
             apps.iter().map(|app| (app.speedup, app.threads.len())).collect();
-        let slow_cores = view.topology().core_count() - fast_cores;
+        let slow_cores = view.topology().little_cores().count();
         let contest = Contest::new(&programs, fast_cores, slow_cores, self.base);
         let mut shares = self.rule.shares(&contest);
         if depends_on_watching {

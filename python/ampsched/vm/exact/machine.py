@@ -38,6 +38,7 @@ from ampsched.vm.exact.guest import BUSYBOX, FILES, MODULES, OUTPUT, RESULT, TRA
 from ampsched.vm.exact.image import program_of
 from ampsched.vm.exact.initramfs import Initramfs
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
+from ampsched.vm.exact.siblings import Pairs
 from ampsched.vm.exact.trace import EVENTS, SUFFIX, write_trace
 from ampsched.vm.kernel import DEFAULT_KERNEL, Kernel, fetch_kernel
 from ampsched.vm.results import results
@@ -64,6 +65,7 @@ class Exact:
             stay at the highest.
         archive: Where QEMU and kernels come from.
         cpu: QEMU's model of the cores; by default one that can do what the machine's core types can.
+        shares_cores: Threads of one core are siblings, as the machine says; else each is a core of its own.
 
     Raises:
         VmError: There is no such governor, or it is not for that architecture.
@@ -80,6 +82,7 @@ class Exact:
     governor: str | None = None
     archive: Archive = field(default_factory=Archive)
     cpu: str | None = None
+    shares_cores: bool = True
 
     def cpu_model(self) -> str:
         """QEMU's model of its cores."""
@@ -95,9 +98,18 @@ class Exact:
         """Its cores, by their numbers in the guest, and their speeds for integer code."""
         owners = list(enumerate(self.machine.cluster_of_core))
         return [
-            Cluster([core for core, owner in owners if owner == place], speed.rate_kips, chosen)
+            Cluster(
+                [core for core, owner in owners if owner == place],
+                speed.rate_kips,
+                chosen,
+                [pair for pair in self.siblings() if self.machine.cluster_of_core[pair[0]] == place],
+            )
             for place, (speed, chosen) in enumerate(zip(self._speeds(), self._frequencies(), strict=True))
         ]
+
+    def siblings(self) -> Pairs:
+        """CPUs that share a core."""
+        return self.machine.siblings if self.shares_cores else ()
 
     def clock_settings(self) -> str:
         """What the clock is told."""
@@ -107,7 +119,12 @@ class Exact:
             else speed
             for speed, chosen in zip(self._speeds(), self._frequencies(), strict=True)
         ]
-        return settings([clusters[owner] for owner in self.machine.cluster_of_core], self.quantum_us)
+        return settings(
+            [clusters[owner] for owner in self.machine.cluster_of_core],
+            self.quantum_us,
+            self.siblings(),
+            has_gaps=self.architecture == "x86_64",
+        )
 
     def fetch_kernel(self) -> Kernel:
         """Its kernel, fetched if the cache does not have it.

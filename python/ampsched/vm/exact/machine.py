@@ -65,10 +65,11 @@ class Exact:
             stay at the highest.
         archive: Where QEMU and kernels come from.
         cpu: QEMU's model of the cores; by default one that can do what the machine's core types can.
+        priorities: The kernel knows which cores are faster and uses them first (ITMT); x86-64 guests only.
         shares_cores: Threads of one core are siblings, as the machine says; else each is a core of its own.
 
     Raises:
-        VmError: There is no such governor, or it is not for that architecture.
+        VmError: There is no such governor, or it or priorities are not for that architecture.
     """
 
     machine: Machine
@@ -82,6 +83,7 @@ class Exact:
     governor: str | None = None
     archive: Archive = field(default_factory=Archive)
     cpu: str | None = None
+    priorities: bool = False
     shares_cores: bool = True
 
     def cpu_model(self) -> str:
@@ -90,9 +92,11 @@ class Exact:
         return self.cpu or architecture(self.architecture).cpu_of(core_types)
 
     def __post_init__(self) -> None:
-        """Checks the governor."""
+        """Checks the governor and priorities."""
         if self.governor is not None:
             check_governor(self.governor, self.architecture)
+        if self.priorities and self.architecture != "x86_64":
+            raise VmError("priorities of cores: only x86-64 guests have them; others know capacities")
 
     def clusters(self) -> list[Cluster]:
         """Its cores, by their numbers in the guest, and their speeds for integer code."""
@@ -244,6 +248,7 @@ def run(
             exact.quantum_us,
             clock,
             exact.cpu_model(),
+            exact.priorities,
         )
         with child_in_group(boot.command(folder)) as process:
             timed_out = not _follow(process, folder / OUTPUT, time.monotonic() + limit_s, echo)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ampsched.vm.archive import Archive
 from ampsched.vm.error import VmError
+from ampsched.vm.exact import priorities
 from ampsched.vm.exact.devicetree import Cluster, device_tree
 from ampsched.vm.exact.guest import CHANNELS
 from ampsched.vm.exact.siblings import Pairs, topology
@@ -109,6 +110,7 @@ class Boot:
         quantum_us: Length of the cores' turns.
         clock: The plugin.
         cpu: QEMU's model of the cores.
+        priorities: The kernel is told which cores are faster.
     """
 
     archive: Archive
@@ -119,6 +121,7 @@ class Boot:
     quantum_us: float
     clock: Path
     cpu: str
+    priorities: bool = False
 
     def command(self, folder: Path) -> list[str]:
         """The command that boots it; what belongs to this run is in a folder.
@@ -129,6 +132,9 @@ class Boot:
         """
         words = [*self._computer(), *self._devices(folder), *self._files(folder)]
         words += self._frequencies(folder)
+        if self.priorities:
+            (folder / "priorities").write_bytes(priorities.table(self.clusters))
+            words += ["-acpitable", f"file={folder}/priorities"]
         if self.guest.has_capacities:
             tree = device_tree(self._computer(), self.clusters, self._tool("dtc"))
             (folder / "tree.dtb").write_bytes(tree)
@@ -187,15 +193,16 @@ class Boot:
             {
                 "kernel": str(self.kernel.image),
                 "initrd": f"{folder}/initramfs",
-                "append": f"{boot} idle=halt{self._possible()}" if self.guest.name == "x86_64" else boot,
+                "append": boot + self._x86_words() if self.guest.name == "x86_64" else boot,
                 "serial": f"file:{folder}/console",
                 "plugin": f"{self.clock},settings={folder}/clock.txt,report={folder}/report.txt",
             }
         )
 
-    def _possible(self) -> str:
-        """A kernel need not keep room for threads that no core has."""
-        return f" possible_cpus={self._cores()}" if self._pairs() else ""
+    def _x86_words(self) -> str:
+        # A kernel need not keep room for threads that no core has.
+        possible = f" possible_cpus={self._cores()}" if self._pairs() else ""
+        return f" idle=halt{possible}{priorities.OPTION if self.priorities else ''}"
 
 
 def _words(options: Mapping[str, str]) -> list[str]:

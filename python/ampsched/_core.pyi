@@ -217,19 +217,16 @@ class Question:
 @final
 class Compared:
     """Asks for the outcome as a comparison keeps it."""
-
     def __new__(cls) -> Compared: ...
 
 @final
 class Summed:
     """Asks for the outcome as a sweep keeps it: without threads, cores and histograms."""
-
     def __new__(cls) -> Summed: ...
 
 @final
 class Turns:
     """Asks for all turns of threads on cores."""
-
     def __new__(cls) -> Turns: ...
 
 @final

@@ -133,8 +133,8 @@ static bool read_siblings(const char *line, struct machine *machine)
 {
     int one, other;
     int64_t ppm;
-    if (sscanf(line, "siblings %d %d %" SCNd64, &one, &other, &ppm) != 3 || one == other ||
-        !is_alone(machine, one) || !is_alone(machine, other) || !is_in(ppm, 1, PPM))
+    if (sscanf(line, "siblings %d %d %" SCNd64, &one, &other, &ppm) != 3 || one == other || !is_alone(machine, one) ||
+        !is_alone(machine, other) || !is_in(ppm, 1, PPM))
         return false;
     machine->has_siblings = true;
     machine->sibling_of[one] = other;

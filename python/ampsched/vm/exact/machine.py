@@ -96,7 +96,9 @@ class Exact:
         if self.governor is not None:
             check_governor(self.governor, self.architecture)
         if self.priorities and self.architecture != "x86_64":
-            raise VmError("priorities of cores: only x86-64 guests have them; others know capacities")
+            raise VmError(
+                "priorities of cores: only x86-64 guests have them (--arch x86); others know capacities"
+            )
 
     def clusters(self) -> list[Cluster]:
         """Its cores, by their numbers in the guest, and their speeds for integer code."""

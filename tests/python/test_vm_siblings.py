@@ -2,6 +2,7 @@
 
 import re
 import struct
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from ampsched import Catalog
 from ampsched.vm import VmError
 from ampsched.vm.archive import Archive
-from ampsched.vm.exact import Exact
+from ampsched.vm.exact import Done, Exact, Work, record, record_calls
 from ampsched.vm.exact.devicetree import addition
 from ampsched.vm.exact.priorities import table
 from ampsched.vm.exact.qemu import Boot, architecture
@@ -146,3 +147,18 @@ def test_only_x86_has_priorities() -> None:
     with pytest.raises(VmError, match=r"^priorities of cores: only x86-64 guests have them"):
         Exact(SMALL, priorities=True, architecture="aarch64")
     assert replace(Exact(SMALL), priorities=True).priorities
+
+
+def test_recordings_give_each_thread_a_core_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPU time counts as work there."""
+    seen = []
+
+    def run(guest: Exact, *_: object, **__: object) -> Done:
+        seen.append(guest)
+        return Done(None, "", "", True, None, None)
+
+    monkeypatch.setattr(sys.modules[record.__module__], "run", run)
+    for way in (record, record_calls):
+        assert way(Exact(HYBRID), Work(["true"]))[1] is None
+    assert len(seen) == 2
+    assert not any(guest.siblings() for guest in seen)

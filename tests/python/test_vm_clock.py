@@ -73,6 +73,8 @@ int main(int count, char **words)
         bool is_right = read_machine(words[2], &machine);
         for (int cpu = 0; is_right && cpu < machine.cpus; cpu++)
             printf("%d %d\n", cpu, (int)machine.class[machine.class_of[cpu]].rate_kips);
+        for (int cpu = 0; is_right && machine.has_siblings && cpu < machine.cpus; cpu++)
+            printf("at %d with %d %d\n", machine.index_of[cpu], machine.sibling_of[cpu], (int)machine.shared_ppm[cpu]);
         for (int class = 0; is_right && has_caches(&machine) && class < machine.classes; class++)
             printf("caches %d %d\n", (int)machine.class[class].l1_kib, (int)machine.class[class].miss.store);
         return is_right ? 0 : 2;
@@ -209,6 +211,38 @@ def test_wrong_settings_are_refused_by_line(
 def test_settings_need_a_cpu(program: Path, tmp_path: Path) -> None:
     (tmp_path / "set").write_text("quantum_ns 50000\n")
     assert "needs quantum_ns and cpu" in run(program, "settings", str(tmp_path / "set")).stderr
+
+
+SIBLINGS = SETTINGS.replace("cpu 0\n", "cpu 0\ncpu 0 1\n").replace(
+    "cpu 1\n", "cpu 1 4\nsiblings 0 1 620000\n"
+)
+
+
+def test_siblings_are_read(program: Path, tmp_path: Path) -> None:
+    """Two threads of a core, and a core that leaves out the number of its second one and of another core."""
+    (tmp_path / "set").write_text(SIBLINGS)
+    said = run(program, "settings", str(tmp_path / "set")).stdout.splitlines()[3:]
+    assert said == ["at 0 with 1 620000", "at 1 with 0 620000", "at 4 with -1 0"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("cpu 1 4", "cpu 1 1"),
+        ("cpu 1 4", "cpu 1 1024"),
+        ("siblings 0 1 620000", "siblings 0 0 620000"),
+        ("siblings 0 1 620000", "siblings 0 3 620000"),
+        ("siblings 0 1 620000", "siblings 0 1 1000001"),
+        ("siblings 0 1 620000", "siblings 0 1 0"),
+        ("siblings 0 1 620000", "siblings 0 1"),
+        ("siblings 0 1 620000\n", "siblings 0 1 620000\nsiblings 1 2 620000\n"),
+    ],
+)
+def test_wrong_siblings_are_refused(program: Path, tmp_path: Path, old: str, new: str) -> None:
+    (tmp_path / "set").write_text(SIBLINGS.replace(old, new))
+    ended = run(program, "settings", str(tmp_path / "set"))
+    assert ended.returncode == 2
+    assert f"wrong or out of range: {new.splitlines()[-1]}" in ended.stderr
 
 
 CACHES = SETTINGS.replace("class 400000", "cache 32 2048 90 900 30 300 60\nclass 400000").replace(

@@ -33,6 +33,9 @@ static const int64_t NS_PER_MS = 1000 * 1000;
 struct cpu {
     CPUState *state;
     int class;
+    int64_t shares_per_ms;      /* its speed in this quantum */
+    int64_t whole;              /* what that comes to in this quantum */
+    int64_t busy_ppm;           /* for which part of the quantum before it was not halted; of siblings only */
     int64_t budget, left;       /* of this quantum; less than none is left if the last block was too long */
     int64_t slept;              /* of what is not left, what went by while it was halted */
     int64_t carry;              /* a remainder of the budget's division, in shares * NS_PER_MS */
@@ -50,7 +53,7 @@ static bool is_a64;
 /* Time, in ns */
 static int64_t now_ns;          /* what all have reached */
 static int64_t told_ns;         /* the latest time that a CPU was given: the clock never goes back */
-static int64_t end_ns;          /* of the quantum */
+static int64_t begin_ns, end_ns; /* of the quantum */
 
 static bool is_advancing, is_asking, end_is_due;
 
@@ -95,16 +98,35 @@ static void set_left(int cpu, int64_t left)
         left_to_current = left;
 }
 
-static int64_t shares_per_ms(const struct cpu *cpu)
+/* How busy a CPU was in the quantum that ends. What it owed at its begin, it has worked off; what it owes now, it will
+ * work off in the next one. */
+static int64_t busy_ppm(int cpu)
 {
-    return speed_of_class[cpu->class].rate_kips * SHARES;
+    const struct cpu *its = &cpus[cpu];
+    int64_t left = left_to(cpu), passed_ns = now_ns - begin_ns;
+    int64_t busy_ns = (its->whole - its->slept - (left > 0 ? left : 0)) * NS_PER_MS / its->shares_per_ms;
+    if (busy_ns >= passed_ns)
+        return PPM;
+    return busy_ns > 0 ? busy_ns * PPM / passed_ns : 0;
+}
+
+/* Its class's speed, less what its sibling took of it in the quantum before. */
+static int64_t speed_of(int cpu)
+{
+    int64_t alone = speed_of_class[cpus[cpu].class].rate_kips * SHARES;
+    int sibling = machine.sibling_of[cpu];
+    if (sibling < 0)
+        return alone;
+    int64_t lost_ppm = (PPM - machine.shared_ppm[cpu]) * cpus[sibling].busy_ppm / PPM;
+    int64_t speed = alone * (PPM - lost_ppm) / PPM;
+    return speed > 0 ? speed : 1;
 }
 
 /* How far a CPU has come, by what it has executed. */
 static int64_t time_of(int cpu)
 {
     int64_t executed = cpus[cpu].budget - left_to(cpu);
-    int64_t time_ns = now_ns + executed * NS_PER_MS / shares_per_ms(&cpus[cpu]);
+    int64_t time_ns = now_ns + executed * NS_PER_MS / cpus[cpu].shares_per_ms;
     return time_ns < end_ns ? time_ns : end_ns;
 }
 
@@ -116,9 +138,11 @@ static void refill(int cpu, int64_t quantum_ns)
     its->slept = 0;
     /* What was not used is lost: the CPU was idle. What was used too much is owed. */
     int64_t owed = left < 0 ? left : 0;
-    int64_t whole = shares_per_ms(its) * quantum_ns + its->carry;
+    its->shares_per_ms = speed_of(cpu);
+    int64_t whole = its->shares_per_ms * quantum_ns + its->carry;
     its->carry = whole % NS_PER_MS;
-    its->budget = whole / NS_PER_MS + owed;
+    its->whole = whole / NS_PER_MS;
+    its->budget = its->whole + owed;
     its->turns_over_budget = 0;
     set_left(cpu, its->budget);
 }
@@ -126,7 +150,7 @@ static void refill(int cpu, int64_t quantum_ns)
 /* A halted CPU goes on at some time of this quantum, not at its begin. */
 static void sleep_until(int cpu, int64_t until_ns)
 {
-    int64_t slept = (until_ns - time_of(cpu)) * shares_per_ms(&cpus[cpu]) / NS_PER_MS;
+    int64_t slept = (until_ns - time_of(cpu)) * cpus[cpu].shares_per_ms / NS_PER_MS;
     if (slept <= 0)
         return;
     cpus[cpu].slept += slept;
@@ -141,8 +165,11 @@ static void begin_quantum(void)
         quantum_ns = due_ns > QUANTUM_NS_MIN ? due_ns : QUANTUM_NS_MIN;
     for (int class = 0; class < machine.classes; class ++)
         follow_choice(&machine.class[class], &speed_of_class[class]);
+    for (int cpu = 0; cpu < known && machine.has_siblings; cpu++)
+        cpus[cpu].busy_ppm = busy_ppm(cpu);
     for (int cpu = 0; cpu < known; cpu++)
         refill(cpu, quantum_ns);
+    begin_ns = now_ns;
     end_ns = now_ns + quantum_ns;
 }
 
@@ -377,18 +404,26 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, cost);
 }
 
+/* The CPU to which QEMU gives a number. */
+static int cpu_at(unsigned int index)
+{
+    for (int cpu = 0; cpu < machine.cpus; cpu++)
+        if ((unsigned int)machine.index_of[cpu] == index)
+            return cpu;
+    give_up("has settings for %d CPUs, but there is one more, with the number %u", machine.cpus, index);
+}
+
 static void on_cpu(qemu_plugin_id_t id, unsigned int index)
 {
     (void)id;
-    if (index >= (unsigned int)machine.cpus)
-        give_up("has settings for %d CPUs, but there is one more", machine.cpus);
+    int cpu = cpu_at(index);
     if (!known) {
         take_clock();
         clock_gettime(CLOCK_MONOTONIC, &began);
     }
-    struct cpu *new = &cpus[index];
+    struct cpu *new = &cpus[cpu];
     new->state = qemu_get_cpu((int)index);
-    new->class = machine.class_of[index];
+    new->class = machine.class_of[cpu];
     set_speed(&machine.class[new->class], &speed_of_class[new->class]);
     if (has_caches(&machine)) {
         const struct class *class = &machine.class[new->class];
@@ -396,10 +431,10 @@ static void on_cpu(qemu_plugin_id_t id, unsigned int index)
         if (!l2_of_class[new->class].lines)
             make_l2(&l2_of_class[new->class], class->l2_kib);
     }
-    if (known <= (int)index)
-        known = (int)index + 1;
+    if (known <= cpu)
+        known = cpu + 1;
     end_ns = now_ns + machine.quantum_ns;
-    refill((int)index, machine.quantum_ns);
+    refill(cpu, machine.quantum_ns);
 }
 
 /* Begin and end -------------------------------------------------------------------------------------------------- */

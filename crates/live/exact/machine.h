@@ -12,6 +12,7 @@
 
 #include "qemu.h"
 
+enum { PPM = 1000 * 1000 };
 enum { SHARES = 64, MAX_CPUS = 512, MAX_CLASSES = 16, MAX_RATES = 32 };
 
 /* WAIT: hints by which a CPU that spins gives its turn away (pause; yield, wfe). Its cost is WAIT_SHARES. */
@@ -58,6 +59,10 @@ struct machine {
     struct class class[MAX_CLASSES];
     int cpus;
     int class_of[MAX_CPUS];
+    int index_of[MAX_CPUS]; /* QEMU's number of each, ascending: it leaves out numbers where a core has one thread */
+    int sibling_of[MAX_CPUS]; /* the other thread of its core, -1 for none */
+    int64_t shared_ppm[MAX_CPUS]; /* its speed while its sibling is busy, in millionths of its speed alone */
+    bool has_siblings;
 };
 
 /* Reads the file of settings. Says on stderr what is wrong, and returns false, if something is. */

@@ -7,7 +7,10 @@
  *                                                        of all classes or of none
  *   rates ADDRESS RATE_KIPS...                           of the class before it: the word at that physical address
  *                                                        of the guest's memory says which of these counts
- *   cpu CLASS                                            the first class is 0; once per CPU
+ *   cpu CLASS [INDEX]                                    the first class is 0; once per CPU; QEMU's number of it, which
+ *                                                        is the next one if it is left out
+ *   siblings CPU CPU PPM                                 two CPUs that are threads of one core, by their places among
+ *                                                        `cpu` lines; speed of each while both are busy, in millionths
  * With caches, CPUs of a class share an L2.
  */
 #include <errno.h>
@@ -18,7 +21,7 @@
 
 #include "machine.h"
 
-enum { LINE_BYTES_MAX = 500 };
+enum { LINE_BYTES_MAX = 500, INDEX_MAX = 2 * MAX_CPUS };
 static const int64_t RATE_KIPS_MAX = 100 * 1000 * 1000;
 static const int64_t QUANTUM_NS_MIN = 1000, QUANTUM_NS_MAX = 10 * 1000 * 1000;
 static const int32_t SHARES_MAX = 1000 * SHARES;
@@ -111,10 +114,32 @@ static bool all_or_none_have_caches(const struct machine *machine)
 
 static bool read_cpu(const char *line, struct machine *machine)
 {
-    int class;
-    if (machine->cpus == MAX_CPUS || sscanf(line, "cpu %d", &class) != 1 || class < 0 || class >= machine->classes)
+    int cpu = machine->cpus, class, next = cpu ? machine->index_of[cpu - 1] + 1 : 0, index = next;
+    if (cpu == MAX_CPUS || sscanf(line, "cpu %d %d", &class, &index) < 1 || class < 0 || class >= machine->classes)
         return false;
-    machine->class_of[machine->cpus++] = class;
+    machine->class_of[cpu] = class;
+    machine->index_of[cpu] = index;
+    machine->sibling_of[cpu] = -1;
+    machine->cpus++;
+    return index >= next && index < INDEX_MAX;
+}
+
+static bool is_alone(const struct machine *machine, int cpu)
+{
+    return cpu >= 0 && cpu < machine->cpus && machine->sibling_of[cpu] < 0;
+}
+
+static bool read_siblings(const char *line, struct machine *machine)
+{
+    int one, other;
+    int64_t ppm;
+    if (sscanf(line, "siblings %d %d %" SCNd64, &one, &other, &ppm) != 3 || one == other || !is_alone(machine, one) ||
+        !is_alone(machine, other) || !is_in(ppm, 1, PPM))
+        return false;
+    machine->has_siblings = true;
+    machine->sibling_of[one] = other;
+    machine->sibling_of[other] = one;
+    machine->shared_ppm[one] = machine->shared_ppm[other] = ppm;
     return true;
 }
 
@@ -135,6 +160,8 @@ static bool read_line(const char *line, struct machine *machine)
         return read_rates(line, machine);
     if (!strncmp(line, "cpu ", 4))
         return read_cpu(line, machine);
+    if (!strncmp(line, "siblings ", 9))
+        return read_siblings(line, machine);
     return read_quantum(line, machine);
 }
 

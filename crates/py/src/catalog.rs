@@ -225,6 +225,19 @@ impl Machine {
         cores.map(|core| self.inner.cluster_of(core).index()).collect()
     }
 
+    /// The threads that share a core (SMT): two cores' numbers, and the speed of each while both are busy, 1 for alone.
+    #[getter]
+    fn siblings(&self) -> Vec<(u16, u16, f64)> {
+        let of = |cluster: &ampsched_model::Cluster| {
+            let pair = |place: usize| {
+                let other = cluster.sibling(place).filter(|&other| other > place)?;
+                Some((cluster.cores[place].0, cluster.cores[other].0, cluster.sharing.smt_speed?))
+            };
+            (0..cluster.cores.len()).filter_map(pair).collect::<Vec<_>>()
+        };
+        self.inner.clusters.iter().flat_map(of).collect()
+    }
+
     /// Frequencies of a cluster in MHz, ascending.
     fn frequencies_mhz(&self, cluster: usize) -> PyResult<Vec<u32>> {
         Ok(self.cluster(cluster)?.opps.iter().map(|opp| opp.mhz).collect())

@@ -58,6 +58,13 @@ Governor = Annotated[
         "one is answered with the list. If absent, they stay at the highest.",
     ),
 ]
+Priorities = Annotated[
+    bool,
+    typer.Option(
+        "--priorities",
+        help="Tell x86-64 guests which cores are faster, as on Intel's hybrids (ITMT), so Linux uses them first.",
+    ),
+]
 Include = Annotated[
     list[Path] | None,
     typer.Option(
@@ -133,6 +140,7 @@ def run(
     kernel: Kernel = DEFAULT_KERNEL,
     arch: ArchOption = "x86",
     governor: Governor = None,
+    priorities: Priorities = False,
     include: Include = None,
     out: Out = None,
     trace: Annotated[
@@ -175,6 +183,7 @@ def run(
         governor=governor,
         archive=archive,
         cpu=cpu,
+        priorities=priorities,
     )
     words, needed = exact.under(policy, guest, command) if policy else (command, [])
     files = [*(include or []), *needed]

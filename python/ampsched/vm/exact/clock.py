@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ampsched.vm.error import VmError
 from ampsched.vm.exact.costs import ClassCosts
+from ampsched.vm.exact.siblings import Pairs, clock_lines
 
 INSTALLED = Path("lib/ampsched/exact-clock.so")
 QUANTUM_US = (1.0, 10_000.0)
@@ -37,12 +38,16 @@ def clock_file() -> Path:
     return path
 
 
-def settings(cores: Sequence[ClassCosts], quantum_us: float) -> str:
-    """What the clock is told: the quantum, classes of cores and the class of each CPU.
+def settings(
+    cores: Sequence[ClassCosts], quantum_us: float, siblings: Pairs = (), *, has_gaps: bool = False
+) -> str:
+    """What the clock is told: the quantum, classes of cores, the class of each CPU and who shares a core.
 
     Args:
         cores: What instructions cost on each core.
         quantum_us: Length of a turn in us of virtual time.
+        siblings: CPUs that share a core.
+        has_gaps: QEMU's numbers of CPUs have gaps, for cores with one thread.
 
     Raises:
         VmError: The quantum is out of range, or there are too many cores.
@@ -56,7 +61,7 @@ def settings(cores: Sequence[ClassCosts], quantum_us: float) -> str:
         )
     lines = [f"quantum_ns {round(quantum_us * 1000)}"]
     lines += [line for each in classes for line in _class_lines(each)]
-    lines += [f"cpu {classes.index(each)}" for each in cores]
+    lines += clock_lines([classes.index(each) for each in cores], siblings, has_gaps=has_gaps)
     return "\n".join(lines) + "\n"
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ampsched.files import temporary_folder
 from ampsched.vm.error import VmError
 from ampsched.vm.exact.frequencies import PAGE_BYTES, REGION_BYTES, Frequencies
+from ampsched.vm.exact.siblings import Pairs
 
 CAPACITY_OF_FASTEST = 1024
 """Linux's SCHED_CAPACITY_SCALE: what a guest shows in ``cpu_capacity`` is then what was written."""
@@ -28,11 +29,13 @@ class Cluster:
         cores: The numbers of its cores.
         speed: Of each of them, in any unit that all clusters share, at the highest frequency.
         frequencies: Between which the guest chooses; without, it does not know its frequency.
+        siblings: Those of its cores that are two threads of one.
     """
 
     cores: Sequence[int]
     speed: float
     frequencies: Frequencies | None = None
+    siblings: Pairs = ()
 
 
 def capacities(clusters: Sequence[Cluster]) -> list[int]:
@@ -58,9 +61,17 @@ def addition(clusters: Sequence[Cluster]) -> str:
     """What is added to a tree, in the language of device trees."""
     lines = ["/ {", "cpus {", *_capacity_lines(clusters), "/delete-node/ cpu-map;", "cpu-map {", "socket0 {"]
     for index, cluster in enumerate(clusters):
-        names = (f"core{n} {{ cpu = <&{{/cpus/cpu@{core}}}>; }};" for n, core in enumerate(cluster.cores))
-        lines += [f"cluster{index} {{", *names, "};"]
+        lines += [f"cluster{index} {{", *_core_lines(cluster), "};"]
     return "\n".join([*lines, "};", "};", "};", "};", *_controller_lines(clusters)]) + "\n"
+
+
+def _core_lines(cluster: Cluster) -> Iterator[str]:
+    other_of = {one: other for one, other, _ in cluster.siblings}
+    firsts = [core for core in cluster.cores if core not in other_of.values()]
+    for number, core in enumerate(firsts):
+        threads = [core, other_of[core]] if core in other_of else []
+        inner = [f"thread{n} {{ cpu = <&{{/cpus/cpu@{cpu}}}>; }};" for n, cpu in enumerate(threads)]
+        yield f"core{number} {{ {' '.join(inner) or f'cpu = <&{{/cpus/cpu@{core}}}>;'} }};"
 
 
 def _controller_lines(clusters: Sequence[Cluster]) -> Iterator[str]:

@@ -38,6 +38,7 @@ from ampsched.vm.exact.guest import BUSYBOX, FILES, MODULES, OUTPUT, RESULT, TRA
 from ampsched.vm.exact.image import program_of
 from ampsched.vm.exact.initramfs import Initramfs
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
+from ampsched.vm.exact.siblings import Pairs
 from ampsched.vm.exact.trace import EVENTS, SUFFIX, write_trace
 from ampsched.vm.kernel import DEFAULT_KERNEL, Kernel, fetch_kernel
 from ampsched.vm.results import results
@@ -64,9 +65,11 @@ class Exact:
             stay at the highest.
         archive: Where QEMU and kernels come from.
         cpu: QEMU's model of the cores; by default one that can do what the machine's core types can.
+        priorities: The kernel knows which cores are faster and uses them first (ITMT); x86-64 guests only.
+        shares_cores: Threads of one core are siblings, as the machine says; else each is a core of its own.
 
     Raises:
-        VmError: There is no such governor, or it is not for that architecture.
+        VmError: There is no such governor, or it or priorities are not for that architecture.
     """
 
     machine: Machine
@@ -80,6 +83,8 @@ class Exact:
     governor: str | None = None
     archive: Archive = field(default_factory=Archive)
     cpu: str | None = None
+    priorities: bool = False
+    shares_cores: bool = True
 
     def cpu_model(self) -> str:
         """QEMU's model of its cores."""
@@ -87,17 +92,30 @@ class Exact:
         return self.cpu or architecture(self.architecture).cpu_of(core_types)
 
     def __post_init__(self) -> None:
-        """Checks the governor."""
+        """Checks the governor and priorities."""
         if self.governor is not None:
             check_governor(self.governor, self.architecture)
+        if self.priorities and self.architecture != "x86_64":
+            raise VmError(
+                "priorities of cores: only x86-64 guests have them (--arch x86); others know capacities"
+            )
 
     def clusters(self) -> list[Cluster]:
         """Its cores, by their numbers in the guest, and their speeds for integer code."""
         owners = list(enumerate(self.machine.cluster_of_core))
         return [
-            Cluster([core for core, owner in owners if owner == place], speed.rate_kips, chosen)
+            Cluster(
+                [core for core, owner in owners if owner == place],
+                speed.rate_kips,
+                chosen,
+                [pair for pair in self.siblings() if self.machine.cluster_of_core[pair[0]] == place],
+            )
             for place, (speed, chosen) in enumerate(zip(self._speeds(), self._frequencies(), strict=True))
         ]
+
+    def siblings(self) -> Pairs:
+        """CPUs that share a core."""
+        return self.machine.siblings if self.shares_cores else ()
 
     def clock_settings(self) -> str:
         """What the clock is told."""
@@ -107,7 +125,12 @@ class Exact:
             else speed
             for speed, chosen in zip(self._speeds(), self._frequencies(), strict=True)
         ]
-        return settings([clusters[owner] for owner in self.machine.cluster_of_core], self.quantum_us)
+        return settings(
+            [clusters[owner] for owner in self.machine.cluster_of_core],
+            self.quantum_us,
+            self.siblings(),
+            has_gaps=self.architecture == "x86_64",
+        )
 
     def fetch_kernel(self) -> Kernel:
         """Its kernel, fetched if the cache does not have it.
@@ -227,6 +250,7 @@ def run(
             exact.quantum_us,
             clock,
             exact.cpu_model(),
+            exact.priorities,
         )
         with child_in_group(boot.command(folder)) as process:
             timed_out = not _follow(process, folder / OUTPUT, time.monotonic() + limit_s, echo)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from ampsched.vm.archive import Archive
 from ampsched.vm.error import VmError
+from ampsched.vm.exact import priorities
 from ampsched.vm.exact.devicetree import Cluster, device_tree
 from ampsched.vm.exact.guest import CHANNELS
+from ampsched.vm.exact.siblings import Pairs, topology
 from ampsched.vm.kernel import Kernel
 
 LIBRARIES = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
@@ -27,6 +29,7 @@ class Architecture:
         machine: QEMU's model of the computer.
         cpu: QEMU's model of the cores, unless somebody wants another one.
         switched_off: What models of cores have and guests may not use.
+        shared: What models of cores must have if some share a core; without, the device tree says who does.
         models: QEMU's models of core types that cannot do all that `cpu` does, by their names.
         console: The kernel's name of the first serial line.
         has_capacities: The guest is told how fast its cores are, by a device tree.
@@ -39,6 +42,7 @@ class Architecture:
     console: str
     has_capacities: bool = False
     switched_off: str = ""
+    shared: str = ""
     memory_begin: int = 0
     models: Mapping[str, str] = field(default_factory=dict)
 
@@ -52,8 +56,9 @@ CORTEX_A57 = "cortex-a57"
 ARCHITECTURES = {
     each.name: each
     for each in (
-        # MONITOR and MWAIT would let idle cores spin instead of halting.
-        Architecture("x86_64", "q35", "max", "ttyS0", switched_off=",-monitor"),
+        # MONITOR and MWAIT would let idle cores spin instead of halting. QEMU's "max" is a core of AMD's, which says by
+        # TOPOEXT that it has threads.
+        Architecture("x86_64", "q35", "max", "ttyS0", switched_off=",-monitor", shared=",+topoext"),
         Architecture(
             "aarch64",
             "virt,gic-version=3",
@@ -105,6 +110,7 @@ class Boot:
         quantum_us: Length of the cores' turns.
         clock: The plugin.
         cpu: QEMU's model of the cores.
+        priorities: The kernel is told which cores are faster.
     """
 
     archive: Archive
@@ -115,6 +121,7 @@ class Boot:
     quantum_us: float
     clock: Path
     cpu: str
+    priorities: bool = False
 
     def command(self, folder: Path) -> list[str]:
         """The command that boots it; what belongs to this run is in a folder.
@@ -125,6 +132,9 @@ class Boot:
         """
         words = [*self._computer(), *self._devices(folder), *self._files(folder)]
         words += self._frequencies(folder)
+        if self.priorities:
+            (folder / "priorities").write_bytes(priorities.table(self.clusters))
+            words += ["-acpitable", f"file={folder}/priorities"]
         if self.guest.has_capacities:
             tree = device_tree(self._computer(), self.clusters, self._tool("dtc"))
             (folder / "tree.dtb").write_bytes(tree)
@@ -137,11 +147,13 @@ class Boot:
 
     def _computer(self) -> list[str]:
         packages = self.archive.folder(f"qemu-{self.guest.name}")
+        pairs = self._pairs() if self.guest.shared else ()
+        smp, cpus = topology(self._cores(), pairs, self.cpu.split(",")[0])
         options = {
             "accel": "tcg,thread=single",
             "machine": self.guest.machine,
-            "cpu": self.cpu + self.guest.switched_off,
-            "smp": str(sum(len(cluster.cores) for cluster in self.clusters)),
+            "cpu": self.cpu + self.guest.switched_off + (self.guest.shared if pairs else ""),
+            "smp": smp,
             "m": f"{self.memory_mb}M",
             "display": "none",
             "seed": "1",
@@ -150,7 +162,13 @@ class Boot:
         firmware = [word for folder in FIRMWARE for word in ("-L", str(packages / folder))]
         # The clock comes first, as it also tells QEMU the date (`gettimeofday` in clock.c).
         program = self._tool(f"qemu-system-{self.guest.name}", preload=self.clock)
-        return [*program, "-nodefaults", "-no-reboot", *firmware, *_words(options)]
+        return [*program, "-nodefaults", "-no-reboot", *firmware, *_words(options), *cpus]
+
+    def _cores(self) -> int:
+        return sum(len(cluster.cores) for cluster in self.clusters)
+
+    def _pairs(self) -> Pairs:
+        return [pair for cluster in self.clusters for pair in cluster.siblings]
 
     def _devices(self, folder: Path) -> list[str]:
         # Without an event file the device does its work when the guest asks for it, not when the host has time.
@@ -175,11 +193,16 @@ class Boot:
             {
                 "kernel": str(self.kernel.image),
                 "initrd": f"{folder}/initramfs",
-                "append": f"{boot} idle=halt" if self.guest.name == "x86_64" else boot,
+                "append": boot + self._x86_words() if self.guest.name == "x86_64" else boot,
                 "serial": f"file:{folder}/console",
                 "plugin": f"{self.clock},settings={folder}/clock.txt,report={folder}/report.txt",
             }
         )
+
+    def _x86_words(self) -> str:
+        # A kernel need not keep room for threads that no core has.
+        possible = f" possible_cpus={self._cores()}" if self._pairs() else ""
+        return f" idle=halt{possible}{priorities.OPTION if self.priorities else ''}"
 
 
 def _words(options: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 There are two ways. `record_calls` loads the recorder's library in the guest, which sees locks; the command runs on as
 many cores, all of the fastest kind, so that CPU time is work. `record` lets the guest's kernel tell, which sees who
-woke whom, of any program, on the machine's own cores.
+woke whom, of any program, on the machine's own cores. Threads that share a core (SMT) are cores of their own in both,
+or CPU time would be more than work.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def record(
         VmError: Something that is needed is missing, or QEMU does not start.
         InputError: The trace has none of the program's threads.
     """
+    exact = replace(exact, shares_cores=False)
     with temporary_folder("ampsched-record-") as folder:
         trace = folder / "trace"
         done = run(exact, work, out=out, trace=trace, events=RECORDED, limit_s=limit_s, echo=echo)
@@ -111,6 +113,7 @@ def record_calls(
         InputError: The program cannot be recorded, or nothing was.
     """
     preload.find_program(str(find_program(work.command[0], work.cwd, exact.architecture)))
+    exact = replace(exact, shares_cores=False)
     done, found = _calls(fastest(exact), work, machine, limit_s, echo)
     slow = slowest(exact) if measures_speedup else None
     if found is None or slow is None:

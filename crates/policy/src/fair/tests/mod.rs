@@ -10,6 +10,7 @@ mod migrate;
 mod order;
 mod page;
 mod run;
+mod siblings;
 mod slices;
 mod stats;
 mod wake;

@@ -1,0 +1,112 @@
+//! Cores with two threads (SMT): each thread is a core here, and the two are siblings
+//! (fair.c 6.18: `is_core_idle`, `select_idle_core`, `select_idle_smt`, `sched_asym`, `smt_balance`; 6.1:
+//! `asym_smt_can_pull_tasks`).
+
+use ampsched_model::CoreId;
+
+use super::Fair;
+use super::kernel::Kernel;
+use super::state::{CAPACITY_ONE, EntityId};
+use super::wake::wrapped;
+use crate::{Sched, Topology};
+
+/// What the two threads of a core can do together, up to 5.2 (`smt_gain`).
+const GAIN: u64 = 1178;
+
+/// Capacity of a core whose capacity the kernel is not told: half of what a physical core gains by its second thread,
+/// up to 5.2 (3.16 `default_scale_smt_capacity`, 4.14 `arch_scale_cpu_capacity`).
+pub(super) fn capacity(kernel: &Kernel, topology: &Topology, core: CoreId) -> u64 {
+    let is_shared = kernel.is_by_load() && topology.sibling(core).is_some();
+    if is_shared { GAIN / 2 } else { CAPACITY_ONE }
+}
+
+impl Fair {
+    /// Whether the sibling of a core is idle; yes without SMT (`is_core_idle`).
+    #[inline]
+    pub(super) fn is_core_idle(&self, core: usize) -> bool {
+        self.domains.sibling(core).is_none_or(|other| self.is_idle(other))
+    }
+
+    /// The domain for which it is noted whether a physical core is idle (`sd_llc_shared`; since 7.2 that of unequal
+    /// capacities, `sd_balance_shared`).
+    fn noting_domain(&self, core: usize) -> Option<usize> {
+        let asymmetric = self.domains.asymmetric[core].filter(|_| self.kernel.fits_idle_cores);
+        asymmetric.or(self.domains.cache[core])
+    }
+
+    /// A core has nothing to run: if its sibling has nothing either, a physical core is idle (`update_idle_core`).
+    pub(super) fn note_idle_core(&mut self, core: usize) {
+        if self.domains.has_smt() && self.is_core_idle(core) {
+            if let Some(domain) = self.noting_domain(core) {
+                self.domains.has_idle_core[domain] = true;
+            }
+        }
+    }
+
+    /// Whether some physical core near another is idle, as far as is known (`test_idle_cores`); not without SMT.
+    #[inline]
+    pub(super) fn knows_idle_core(&self, near: usize) -> bool {
+        self.domains.has_smt()
+            && self.noting_domain(near).is_some_and(|domain| self.domains.has_idle_core[domain])
+    }
+
+    /// No physical core is idle (`set_idle_cores`).
+    pub(super) fn forget_idle_core(&mut self, near: usize) {
+        if let Some(domain) = self.noting_domain(near) {
+            self.domains.has_idle_core[domain] = false;
+        }
+    }
+
+    /// The idle sibling of the thread's last core, if no physical core is idle (`select_idle_smt`).
+    pub(super) fn idle_beside(
+        &mut self,
+        sched: &Sched,
+        id: EntityId,
+        last: usize,
+        target: usize,
+    ) -> Option<usize> {
+        if self.knows_idle_core(target) || !self.domains.share_cache(last, target) {
+            return None;
+        }
+        let other = self.domains.sibling(last)?;
+        let is_found = self.may_move(sched, id, other) && self.is_available(other);
+        self.because = "no physical core is idle, but the sibling of its last core is";
+        is_found.then_some(other)
+    }
+
+    /// The next core whose sibling is idle, too, else the first idle one of those passed; however busy they are
+    /// (`select_idle_cpu` with `has_idle_core`, `select_idle_core`).
+    pub(super) fn idle_core_by_scan(
+        &mut self,
+        sched: &Sched,
+        id: EntityId,
+        target: usize,
+        cache: usize,
+    ) -> Option<usize> {
+        let domain = &self.domains.all[cache];
+        let cluster = self.domains.cluster(target).map_or(&[][..], |cluster| &cluster.cores);
+        let others = wrapped(&domain.cores, target + 1).filter(|core| !cluster.contains(core));
+        let mut idle = None;
+        for core in wrapped(cluster, target + 1).chain(others) {
+            if !self.may_move(sched, id, core) {
+                continue;
+            }
+            if self.is_idle(core) && self.is_core_idle(core) {
+                self.because = "it is the next physical core that is idle";
+                return Some(core);
+            }
+            idle = idle.or_else(|| self.idle_of_core(sched, id, core));
+        }
+        self.forget_idle_core(target);
+        self.because = "no physical core is idle, and it is the first idle thread of one";
+        idle
+    }
+
+    /// The first idle thread of a core's physical core that is allowed.
+    fn idle_of_core(&self, sched: &Sched, id: EntityId, core: usize) -> Option<usize> {
+        let other = self.domains.sibling(core).unwrap_or(core);
+        [core.min(other), core.max(other)]
+            .into_iter()
+            .find(|&each| self.is_available(each) && self.may_move(sched, id, each))
+    }
+}

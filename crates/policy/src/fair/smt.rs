@@ -5,8 +5,10 @@
 use ampsched_model::CoreId;
 
 use super::Fair;
+use super::domains::Domain;
 use super::kernel::Kernel;
 use super::state::{CAPACITY_ONE, EntityId};
+use super::stats::{GroupStats, When, sibling_imbalance};
 use super::wake::wrapped;
 use crate::{Sched, Topology};
 
@@ -108,5 +110,76 @@ impl Fair {
         [core.min(other), core.max(other)]
             .into_iter()
             .find(|&each| self.is_available(each) && self.may_move(sched, id, each))
+    }
+
+    /// Whether a core's priority counts: between cores only if its physical core is otherwise idle
+    /// (`sched_use_asym_prio`, since 6.4).
+    #[inline]
+    pub(super) fn goes_by_priority(&self, domain: &Domain, core: usize) -> bool {
+        domain.are_siblings || !self.kernel.relieves_siblings || self.is_core_idle(core)
+    }
+
+    /// Whether a core comes before those of a group that has something to run, and so takes it (`sched_group_asym`;
+    /// up to 6.3 `asym_smt_can_pull_tasks`). `preferred`: the group's best core.
+    pub(super) fn comes_before(
+        &self,
+        core: usize,
+        domain: usize,
+        preferred: usize,
+        stats: &GroupStats,
+        local: &GroupStats,
+    ) -> bool {
+        let is_preferred = self.is_preferred(core, preferred);
+        if !self.domains.has_smt() {
+            return is_preferred;
+        }
+        let busy = stats.cores - stats.idle_cores;
+        if self.kernel.relieves_siblings {
+            let counts = self.goes_by_priority(&self.domains.all[domain], core);
+            return counts && is_preferred && !(stats.are_siblings && busy != 1);
+        }
+        match (local.are_siblings, stats.are_siblings) {
+            (false, _) => busy >= 2 && stats.are_siblings || is_preferred,
+            (true, true) => is_preferred && busy == local.cores - local.idle_cores + 1,
+            (true, false) => is_preferred && local.threads == 0,
+        }
+    }
+
+    /// Whether an idle core stops another for its thread at once (`asym_active_balance`): if it comes before, or the
+    /// other's sibling is busy, too.
+    pub(super) fn packs_at_once(&self, domain: &Domain, core: usize, source: usize) -> bool {
+        let relieves = || self.domains.has_smt() && !self.goes_by_priority(domain, source);
+        domain.packs
+            && self.goes_by_priority(domain, core)
+            && (self.is_preferred(core, source) || relieves())
+    }
+
+    /// Whether threads are to spread over a group's siblings (`prefer_sibling`): if it has several cores; up to 6.5 if
+    /// the searching core's own has.
+    #[inline]
+    pub(super) fn is_spread_out(&self, busiest: &GroupStats, local: &GroupStats) -> bool {
+        let is_by_own = self.domains.has_smt() && !self.kernel.relieves_siblings;
+        if is_by_own { local.cores > 1 } else { busiest.cores > 1 }
+    }
+
+    /// How many threads more the busiest group has than it should: up to 6.5 whatever the numbers of cores are.
+    pub(super) fn gap(&self, when: When, busiest: &GroupStats, local: &GroupStats) -> u64 {
+        if self.domains.has_smt() && !self.kernel.relieves_siblings {
+            return busiest.threads.saturating_sub(local.threads);
+        }
+        sibling_imbalance(when, busiest, local)
+    }
+
+    /// The core of a group whose turn it is to balance between cores: the first idle one; since 6.6 sooner one of which
+    /// the sibling is idle, too (`should_we_balance`).
+    pub(super) fn first_idle_of(&self, domain: &Domain, cores: &[usize]) -> Option<usize> {
+        let mut idle = cores.iter().copied().filter(|&core| self.is_idle(core));
+        let first = idle.next()?;
+        let seeks_whole =
+            self.domains.has_smt() && self.kernel.relieves_siblings && !domain.are_siblings;
+        if !seeks_whole || self.is_core_idle(first) {
+            return Some(first);
+        }
+        Some(idle.find(|&core| self.is_core_idle(core)).unwrap_or(first))
     }
 }

@@ -313,7 +313,7 @@ impl Fair {
                 stats.mean_load >= local.mean_load + tolerated
                     || 100 * local.mean_load <= pct * stats.mean_load
             }
-            GroupType::Imbalanced | GroupType::Packing => true,
+            GroupType::Imbalanced | GroupType::Packing | GroupType::Siblings => true,
             GroupType::Misfit => {
                 let groups = &self.domains.all[number].groups;
                 groups[own].capacity_max >= groups[group].capacity_max
@@ -368,7 +368,7 @@ impl Fair {
         }
         match stats.kind {
             GroupType::Overloaded | GroupType::FullyBusy => of_best.mean_load > stats.mean_load,
-            GroupType::Imbalanced | GroupType::Packing => false,
+            GroupType::Imbalanced | GroupType::Packing | GroupType::Siblings => false,
             GroupType::Misfit => groups[best].capacity_max < groups[group].capacity_max,
             GroupType::HasSpare => {
                 stats.idle_cores > of_best.idle_cores

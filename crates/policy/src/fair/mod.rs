@@ -138,6 +138,7 @@ impl Fair {
         };
         let capacities: Vec<u64> = topology.cores().map(capacity).collect();
         let core = |&capacity: &u64| Core {
+            capacity_alone: if knows { capacity } else { CAPACITY_ONE },
             current: None,
             clock: PeltClock::new(0),
             is_working: false,

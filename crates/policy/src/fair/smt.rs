@@ -182,4 +182,68 @@ impl Fair {
         }
         Some(idle.find(|&core| self.is_core_idle(core)).unwrap_or(first))
     }
+
+    /// 3.16: the first core of a group that is wholly idle, of the cache's physical cores and then of the target's
+    /// siblings (`select_idle_sibling`).
+    pub(super) fn idle_group(
+        &mut self,
+        sched: &Sched,
+        id: EntityId,
+        target: usize,
+    ) -> Option<usize> {
+        self.because = "it is in the next group of cores that is wholly idle";
+        for level in self.domains.of_core[target].iter().rev() {
+            let groups = &self.domains.all[level.domain].groups;
+            if !self.domains.all[level.domain].shares_cache {
+                continue;
+            }
+            for step in 0..groups.len() {
+                let cores = &groups[(level.own_group + step) % groups.len()].cores;
+                if cores.iter().all(|&core| core != target && self.is_idle(core)) {
+                    let mut allowed = cores.iter().copied();
+                    if let Some(core) = allowed.find(|&core| self.may_move(sched, id, core)) {
+                        return Some(core);
+                    }
+                }
+            }
+        }
+        self.because = "no group of cores that shares the cache is wholly idle";
+        None
+    }
+
+    /// 4.14: the next core of which the sibling is idle, too, if there is one as far as is known (`select_idle_core`).
+    pub(super) fn idle_core(
+        &mut self,
+        sched: &Sched,
+        id: EntityId,
+        target: usize,
+    ) -> Option<usize> {
+        if !self.knows_idle_core(target) {
+            return None;
+        }
+        let cache = self.domains.cache[target]?;
+        let found = wrapped(&self.domains.all[cache].cores, target).find(|&core| {
+            self.may_move(sched, id, core) && self.is_idle(core) && self.is_core_idle(core)
+        });
+        match found {
+            Some(_) => self.because = "it is the next physical core that is idle",
+            None => self.forget_idle_core(target),
+        }
+        found
+    }
+
+    /// 4.14: the idle sibling of the target (`select_idle_smt`).
+    pub(super) fn idle_sibling_of(
+        &mut self,
+        sched: &Sched,
+        id: EntityId,
+        target: usize,
+    ) -> Option<usize> {
+        let other = self.domains.sibling(target)?;
+        let is_found = self.may_move(sched, id, other) && self.is_idle(other);
+        if is_found {
+            self.because = "it is the idle sibling of that core";
+        }
+        is_found.then_some(other)
+    }
 }

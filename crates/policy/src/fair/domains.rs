@@ -175,7 +175,7 @@ impl Domains {
         let is_asymmetric =
             kernel.asymmetric && sees == Sees::Capacities && differ(&|core| capacity[core]);
         let are_siblings = name == SIBLINGS;
-        // Equal cores have no order, but with SMT one that is idle as a whole may relieve another (`asym_active_balance`).
+        // Equal cores have no order, but with SMT one that is wholly idle may relieve another (`asym_active_balance`).
         let packs = sees == Sees::Priorities
             && kernel.balancing == Balancing::ByGroupType
             && (differ(&|core| self.priority[core]) || (self.has_smt() && !are_siblings));
@@ -332,8 +332,8 @@ fn levels(kernel: &Kernel, topology: &Topology, siblings: &[Option<usize>]) -> (
     (levels, has_cluster_level)
 }
 
-/// The priority of a core (arch/x86/kernel/itmt.c): up to 6.3 that of a second thread was a quarter of the first's, since
-/// then they are equal (`sched_set_itmt_core_prio`: prio x siblings / place^2).
+/// The priority of a core (arch/x86/kernel/itmt.c): up to 6.3 that of a second thread was a quarter of the first's
+/// (`sched_set_itmt_core_prio`: prio x siblings / place^2), since then they are equal.
 fn priority(kernel: &Kernel, topology: &Topology, core: CoreId) -> u64 {
     let prio = u64::from(topology.core(core).capacity);
     if !topology.has_smt() || kernel.relieves_siblings {

@@ -64,8 +64,8 @@ fn an_idle_second_thread_leaves_e_cores_alone() {
 
 #[test]
 fn an_idle_p_core_relieves_another() {
-    // SD_PREFER_SIBLING: 2 and 0 threads, 2 / 2 = 1 or `group_smt_balance` 1. Pushed after four failures, as no core has
-    // priority (`imbalanced_active_balance`).
+    // SD_PREFER_SIBLING: 2 and 0 threads, 2 / 2 = 1 or `group_smt_balance` 1. Pushed after four failures, as no core
+    // has priority (`imbalanced_active_balance`).
     for kernel in [V3_16, V4_14, V6_1, V6_6, V6_18, V7_3] {
         let mut rig = rig(kernel, smt(2), &[2, 3]);
         for _ in 0..3 {
@@ -222,8 +222,8 @@ fn up_to_4_14_a_woken_thread_seeks_a_physical_core_too() {
         (entity.queue, entity.recent_core) = (core as u32, core as u16);
         rig.place(thread, EnqueueKind::Wake, core)
     };
-    // 3.16 `select_idle_sibling`: the next group that is wholly idle, 4 and 5; else the target's sibling; else the target,
-    // though 3 is idle. 4.14: `select_idle_core`, `select_idle_cpu` with 3 looks at most, `select_idle_smt`.
+    // 3.16 `select_idle_sibling`: the next group that is wholly idle, 4 and 5; else the target's sibling; else the
+    // target, though 3 is idle. 4.14: `select_idle_core`, `select_idle_cpu` with 3 looks at most, `select_idle_smt`.
     for (kernel, last) in [(V3_16, 0), (V4_14, 3)] {
         let mut all = rig(kernel, smt(4), &[3, 4, 5]);
         assert_eq!(woken(&mut all, 0), 4, "{}", kernel.version);

@@ -3,7 +3,7 @@
 use super::super::kernel::{V4_14, V6_1};
 use super::*;
 
-/// Two or more physical cores of two threads each, then so many modules of four slow cores that share a second-level
+/// So many physical cores of two threads each, then so many modules of four slow cores that share a second-level
 /// cache.
 pub(super) fn smt_hybrid(fast: usize, modules: usize, sees: Sees) -> Topology {
     let clusters: Vec<(usize, f64)> = std::iter::once((2 * fast, 1024.0))
@@ -58,7 +58,8 @@ fn names(rig: &Rig, core: usize) -> Vec<&'static str> {
 
 #[test]
 fn siblings_are_a_domain_below_the_cache() {
-    // `sd_init`: SMT 110 %, no hot cache, 2 to 4 ms. E-cores have no such level, P-cores none of clusters (`sd_degenerate`).
+    // `sd_init`: SMT 110 %, no hot cache, 2 to 4 ms. E-cores have no such level, P-cores none of clusters
+    // (`sd_degenerate`).
     for kernel in [V6_6, V6_18, V7_3] {
         let rig = Rig::on(kernel, smt_hybrid(4, 2, Sees::Priorities));
         assert_eq!([names(&rig, 0), names(&rig, 8)], [vec!["SMT", "MC"], vec!["CLS", "MC"]]);
@@ -120,8 +121,8 @@ fn a_woken_thread_seeks_a_physical_core_that_is_idle() {
 
 #[test]
 fn of_no_idle_core_the_first_idle_thread_is_taken_and_that_is_noted() {
-    // `select_idle_core`'s `idle_cpu`: from core 0 on, 3 is passed first. Then `set_idle_cores` is off, and the sibling of
-    // the last core is looked at before all others (`select_idle_smt`).
+    // `select_idle_core`'s `idle_cpu`: from core 0 on, 3 is passed first. Then `set_idle_cores` is off, and the sibling
+    // of the last core is looked at before all others (`select_idle_smt`).
     for kernel in [V6_1, V6_18, V7_3] {
         let mut rig = Rig::busy_but(kernel, smt(4), &[3, 7]);
         assert!(rig.notes_idle_core());
@@ -174,8 +175,8 @@ fn cores_that_are_not_allowed_make_no_whole() {
 
 #[test]
 fn where_capacities_differ_siblings_count_since_7_2() {
-    // `asym_fits_cpu`, `select_idle_capacity`: 2 x 2 threads of 512, 2 x 2 of 1024. Of 100 on core 1, beside a busy one:
-    // 6.18 stays, 7.3 takes the next idle physical core where it fits. 500 fits on no little one.
+    // `asym_fits_cpu`, `select_idle_capacity`: 2 x 2 threads of 512, 2 x 2 of 1024. Of 100 on core 1, beside a busy
+    // one: 6.18 stays, 7.3 takes the next idle physical core where it fits. 500 fits on no little one.
     let topology = || {
         let pairs = (0..4).map(|core| (CoreId::from(2 * core), CoreId::from(2 * core + 1)));
         machine(&[(4, 512.0), (4, 1024.0)], Sees::Capacities, LastLevelCache::Machine)
@@ -203,8 +204,8 @@ fn where_capacities_differ_siblings_count_since_7_2() {
 
 #[test]
 fn new_threads_go_where_most_cores_are_idle() {
-    // `update_pick_idlest`: a module has 4, a P-core 2, that of who starts 1; of equals the least used, the first. Balance
-    // brings them to P-cores afterwards.
+    // `update_pick_idlest`: a module has 4, a P-core 2, that of who starts 1; of equals the least used, the first.
+    // Balancing brings them to P-cores afterwards.
     for kernel in [V6_18, V7_3] {
         let mut rig = Rig::on(kernel, smt_hybrid(4, 2, Sees::Priorities));
         let mut found = Vec::new();

@@ -151,9 +151,9 @@ impl Fair {
             return self.threads_on(core) == 0;
         }
         let own = &self.domains.of_core[core][level];
-        let group = &self.domains.all[own.domain].groups[own.own_group];
-        let idle = group.cores.iter().copied().find(|&other| self.is_idle(other));
-        idle.unwrap_or(group.cores[0]) == core
+        let domain = &self.domains.all[own.domain];
+        let cores = &domain.groups[own.own_group].cores;
+        self.first_idle_of(domain, cores).unwrap_or(cores[0]) == core
     }
 
     /// Takes waiting threads from another core, those first that have not run for longest (`detach_tasks`).
@@ -169,7 +169,10 @@ impl Fair {
         acts: &mut Vec<Act>,
     ) -> Pulled {
         let failures = self.domains.of_core[core][level].failures;
-        let tries = self.domains.all[self.domains.of_core[core][level].domain].cache_nice_tries;
+        let domain = &self.domains.all[self.domains.of_core[core][level].domain];
+        let tries = domain.cache_nice_tries;
+        // Siblings share all caches (`task_hot`, since 5.10).
+        let is_near = domain.are_siblings;
         self.charge(source);
         let mut candidates = std::mem::take(&mut self.candidates);
         self.collect_threads(source, &mut candidates);
@@ -189,7 +192,7 @@ impl Fair {
             let is_last_resort = failures > tries;
             if self.is_running(id)
                 || (self.entities[id as usize].is_delayed && found.moves != Moves::Load)
-                || (self.is_hot(id) && !is_last_resort)
+                || (!is_near && self.is_hot(id) && !is_last_resort)
             {
                 self.stamp(id);
                 continue;
@@ -308,7 +311,7 @@ impl Fair {
     ) -> bool {
         let own = &self.domains.of_core[core][level];
         let domain = &self.domains.all[own.domain];
-        (domain.packs && when != When::Busy && self.is_preferred(core, source))
+        (when != When::Busy && self.packs_at_once(domain, core, source))
             || (found.moves == Moves::Threads && own.failures > tries + 2)
             || found.moves == Moves::Misfit
     }

@@ -3,6 +3,7 @@
 //! `calculate_imbalance`, `fix_small_imbalance`, `find_busiest_queue`).
 
 use super::Fair;
+use super::domains::Domain;
 use super::state::{CAPACITY_ONE, EntityId, WEIGHT_ONE};
 use super::stats::When;
 
@@ -49,6 +50,9 @@ pub(super) struct LoadStats {
     pub is_overloaded: bool,
     /// Affinities kept balancing within it from working (`group_imb`).
     pub is_imbalanced: bool,
+    /// It is one of two threads of a core: it has a capacity of much less than 1024, but can run one
+    /// (`fix_small_capacity`).
+    pub is_sibling: bool,
 }
 
 /// How a search judges groups.
@@ -73,7 +77,7 @@ impl LoadStats {
         self.mean = self.load * CAPACITY_ONE / self.capacity.max(1);
         self.per_thread = self.present.checked_div(self.threads).unwrap_or(0);
         if judge.counts_threads {
-            let factor = capacity_factor(self.capacity, self.cores);
+            let factor = self.factor();
             self.has_room = factor > self.threads;
             self.is_overloaded = self.threads > factor;
             self.is_imbalanced = is_imbalanced;
@@ -82,6 +86,20 @@ impl LoadStats {
             self.has_room = self.threads < self.cores || able > used;
             self.is_overloaded = self.threads > self.cores && able < used;
             self.is_imbalanced = is_imbalanced && !self.is_overloaded;
+        }
+    }
+
+    /// How many threads it can run at once (`sg_capacity_factor`).
+    fn factor(&self) -> u64 {
+        capacity_factor(self.capacity, self.cores).max(u64::from(self.is_sibling))
+    }
+
+    /// It has no more room, if the searching core's group has and at least two threads fewer, and groups are physical
+    /// cores (`SD_PREFER_SIBLING` of the SMT level, since 4.1).
+    pub fn spread(&mut self, local: &LoadStats) {
+        if local.has_room && self.threads > local.threads + 1 {
+            self.is_overloaded = true;
+            self.is_imbalanced = false;
         }
     }
 
@@ -158,7 +176,7 @@ impl Judge {
             if busiest.is_imbalanced {
                 return u64::MAX;
             }
-            let factor = capacity_factor(busiest.capacity, busiest.cores);
+            let factor = busiest.factor();
             let above = busiest.threads.saturating_sub(factor);
             return above * WEIGHT_ONE * CAPACITY_ONE / busiest.capacity;
         }
@@ -217,9 +235,9 @@ impl Fair {
 
     /// Utilisation of a core in units of capacity (4.14, `cpu_util`): averages are shares of time here.
     fn util_of_core(&self, core: usize) -> u64 {
-        let capacity = self.cores[core].capacity_max;
+        let own = &self.cores[core];
         let share = u64::from(self.queues[core].pelt.util_avg());
-        (share * capacity / CAPACITY_ONE).min(capacity)
+        (share * own.capacity_alone / CAPACITY_ONE).min(own.capacity_max)
     }
 
     /// A tick: loads become past loads (`update_cpu_load_active`, 4.14 `cpu_load_update_active`).
@@ -236,12 +254,13 @@ impl Fair {
         }
     }
 
-    /// Which past load a search looks at, if any (`busy_idx` 2, `idle_idx` 1 beyond a cache, else 0; `cpu_load[idx -
-    /// 1]`).
-    fn past_of(when: When, shares_cache: bool) -> Option<usize> {
+    /// Which past load a search looks at, if any (`busy_idx` 2, `idle_idx` 1 beyond a cache, else 0, as between
+    /// siblings; `cpu_load[idx - 1]`).
+    fn past_of(when: When, domain: &Domain) -> Option<usize> {
         match when {
+            _ if domain.are_siblings => None,
             When::Busy => Some(1),
-            When::Idle if !shares_cache => Some(0),
+            When::Idle if !domain.shares_cache => Some(0),
             _ => None,
         }
     }
@@ -255,8 +274,8 @@ impl Fair {
         without: &[usize],
     ) -> LoadStats {
         let own = &self.domains.all[domain];
-        let past = Self::past_of(judge.when, own.shares_cache);
-        let mut stats = LoadStats::default();
+        let past = Self::past_of(judge.when, own);
+        let mut stats = LoadStats { is_sibling: own.are_siblings, ..LoadStats::default() };
         for index in 0..self.domains.all[domain].groups[group].cores.len() {
             let core = self.domains.all[domain].groups[group].cores[index];
             stats.capacity += self.cores[core].capacity_max;
@@ -296,11 +315,16 @@ impl Fair {
             counts_threads: self.kernel.counts_threads(),
         };
         let local = self.load_stats((domain, own_group), true, &judge, without);
+        let spreads =
+            !judge.counts_threads && self.domains.all[domain].groups[own_group].are_siblings;
         let (mut load, mut capacity) = (local.load, local.capacity);
         let mut busiest: (Option<usize>, LoadStats) = (None, LoadStats::default());
         let count = self.domains.all[domain].groups.len();
         for group in (1..count).map(|step| (own_group + step) % count) {
-            let stats = self.load_stats((domain, group), false, &judge, without);
+            let mut stats = self.load_stats((domain, group), false, &judge, without);
+            if spreads {
+                stats.spread(&local);
+            }
             load += stats.load;
             capacity += stats.capacity;
             if judge.is_busier(&stats, &busiest.1) {

@@ -13,6 +13,10 @@ const NEWIDLE_COST_NS: Ns = 2_000;
 
 /// The level of clusters within a last-level cache (`SD_CLUSTER`).
 const CLUSTER: &str = "CLS";
+/// The level of the threads of a core (`SD_SHARE_CPUCAPACITY`).
+const SIBLINGS: &str = "SMT";
+/// Loads of siblings may differ by this much, in percent (`sd_init`).
+const SIBLINGS_IMBALANCE_PCT: u64 = 110;
 
 /// Cores that are balanced as one within a domain (`struct sched_group`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +30,10 @@ pub(super) struct Group {
     pub preferred: usize,
     /// Affinities kept balancing within it from working (`sgc->imbalance`, looked at up to 5.4).
     pub is_imbalanced: bool,
+    /// They are the two threads of one physical core (`SD_SHARE_CPUCAPACITY` of the group).
+    pub are_siblings: bool,
+    /// Physical cores (`sg->cores`).
+    pub physical: u64,
 }
 
 /// A set of cores that share work (`struct sched_domain`), the same for all of them.
@@ -38,6 +46,8 @@ pub(super) struct Domain {
     pub groups: Vec<Group>,
     /// Its cores share a last-level cache (`SD_SHARE_LLC`).
     pub shares_cache: bool,
+    /// They are the two threads of one physical core (`SD_SHARE_CPUCAPACITY`).
+    pub are_siblings: bool,
     /// Threads are to spread over its groups (`SD_PREFER_SIBLING` of the groups).
     pub spreads: bool,
     /// Its cores have different capacities (`SD_ASYM_CPUCAPACITY`).
@@ -93,51 +103,28 @@ pub(super) struct Domains {
     sharing: Vec<usize>,
     /// Of each last-level domain in `all`: how many cores a search for an idle one looks at (`nr_idle_scan`).
     pub scan: Vec<u64>,
+    /// Of each core, the other thread of the same physical core (`cpu_smt_mask`); empty: there is no SMT.
+    siblings: Vec<Option<usize>>,
+    /// Of each domain in `all`: some physical core is idle as a whole, unless a search has failed since
+    /// (`has_idle_cores`).
+    pub has_idle_core: Vec<bool>,
 }
+
+/// A level of domains: its name, what each spans, and whether their cores share a cache.
+type Spans = (&'static str, Vec<Vec<usize>>, bool);
 
 impl Domains {
     /// The domains that a kernel builds on a machine.
     pub fn of(kernel: &Kernel, topology: &Topology, capacity: &[u64]) -> Self {
         let count = topology.core_count();
         let sees = topology.sees();
-        let everything: Vec<usize> = (0..count).collect();
-        let clusters: Vec<Vec<usize>> = topology
-            .clusters()
-            .iter()
-            .map(|cluster| cluster.cores.iter().map(|core| core.index()).collect())
-            .collect();
-        // Before 5.5, the multi-core level of arm64 was a cluster of the device tree, whatever cache there is above.
-        let by_cluster =
-            kernel.is_by_load() && sees == Sees::Capacities && topology.clusters().len() > 1;
-        let whole = topology.last_level_cache() == LastLevelCache::Machine && !by_cluster;
-        let singles: Vec<Vec<usize>> = everything.iter().map(|&core| vec![core]).collect();
-        // Clusters of the device tree, or cores of x86-64 that share a second-level cache.
-        let inner: Vec<Vec<usize>> = topology
-            .clusters()
-            .iter()
-            .zip(&clusters)
-            .flat_map(|(cluster, cores)| {
-                let is_one = sees == Sees::Capacities || cluster.shares_l2;
-                if is_one {
-                    vec![cores.clone()]
-                } else {
-                    cores.iter().map(|&core| vec![core]).collect()
-                }
-            })
-            .collect();
-        let has_cluster_level =
-            kernel.balancing == Balancing::ByGroupType && whole && inner.len() > 1;
-        // From the smallest to the largest; levels of one group are left out (`sd_degenerate`).
-        let mut levels: Vec<(&'static str, Vec<Vec<usize>>, bool)> = Vec::new();
-        if has_cluster_level {
-            levels.push((CLUSTER, inner, true));
-        }
-        if whole {
-            levels.push(("MC", vec![everything.clone()], true));
+        let siblings: Vec<Option<usize>> = if topology.has_smt() {
+            topology.cores().map(|core| topology.sibling(core).map(CoreId::index)).collect()
         } else {
-            levels.push(("MC", clusters, true));
-            levels.push(("PKG", vec![everything], false));
-        }
+            Vec::new()
+        };
+        let singles: Vec<Vec<usize>> = (0..count).map(|core| vec![core]).collect();
+        let (levels, has_cluster_level) = levels(kernel, topology, &siblings);
         let mut domains = Self {
             all: Vec::new(),
             of_core: vec![Vec::new(); count],
@@ -145,12 +132,12 @@ impl Domains {
             capacity_max: capacity.iter().copied().max().unwrap_or(1024),
             cache: vec![None; count],
             asymmetric: vec![None; count],
-            priority: (0..count)
-                .map(|core| topology.core(CoreId::from(core)).capacity.into())
-                .collect(),
+            priority: topology.cores().map(|core| priority(kernel, topology, core)).collect(),
             prefers_cluster: kernel.prefers_cluster && has_cluster_level,
             sharing: (0..count).collect(),
             scan: Vec::new(),
+            siblings,
+            has_idle_core: Vec::new(),
         };
         let mut below = singles;
         for (name, spans, shares_cache) in levels {
@@ -158,7 +145,7 @@ impl Domains {
                 let groups: Vec<Group> = below
                     .iter()
                     .filter(|cores| cores.iter().all(|core| span.contains(core)))
-                    .map(|cores| group(cores, capacity, &domains.priority))
+                    .map(|cores| domains.group(cores, capacity))
                     .collect();
                 if groups.len() < 2 {
                     continue;
@@ -187,9 +174,11 @@ impl Domains {
             |value: &dyn Fn(usize) -> u64| cores.iter().any(|&core| value(core) != value(cores[0]));
         let is_asymmetric =
             kernel.asymmetric && sees == Sees::Capacities && differ(&|core| capacity[core]);
+        let are_siblings = name == SIBLINGS;
+        // Equal cores have no order, but with SMT one that is wholly idle may relieve another (`asym_active_balance`).
         let packs = sees == Sees::Priorities
             && kernel.balancing == Balancing::ByGroupType
-            && differ(&|core| self.priority[core]);
+            && (differ(&|core| self.priority[core]) || (self.has_smt() && !are_siblings));
         // A domain of groups of several cores spreads threads over them.
         let spreads = groups.iter().any(|group| group.cores.len() > 1)
             && (!is_asymmetric || kernel.spreads_unequal);
@@ -215,18 +204,21 @@ impl Domains {
         }
         self.is_asymmetric |= is_asymmetric;
         self.scan.push(cores.len() as u64);
+        // While a machine starts, all of its cores fall idle.
+        self.has_idle_core.push(true);
         self.all.push(Domain {
             name,
             shares_cache,
+            are_siblings,
             spreads,
             is_asymmetric,
             packs,
-            imbalance_pct: if shares_cache {
-                kernel.imbalance_pct
-            } else {
-                kernel.imbalance_pct_package
+            imbalance_pct: match (are_siblings, shares_cache) {
+                (true, _) => SIBLINGS_IMBALANCE_PCT,
+                (false, true) => kernel.imbalance_pct,
+                (false, false) => kernel.imbalance_pct_package,
             },
-            cache_nice_tries: 1,
+            cache_nice_tries: u32::from(!are_siblings),
             interval_min: cores.len() as u64,
             interval_max: 2 * cores.len() as u64,
             newidle_cost_ns: NEWIDLE_COST_NS * cores.len() as Ns,
@@ -244,8 +236,23 @@ impl Domains {
 
     /// The cluster of a core, where waking threads prefers it (`SD_CLUSTER` of the group).
     pub fn cluster(&self, core: usize) -> Option<&Domain> {
-        let own = self.of_core[core].first().map(|level| &self.all[level.domain])?;
-        (self.prefers_cluster && own.name == CLUSTER).then_some(own)
+        if !self.prefers_cluster {
+            return None;
+        }
+        let mut own = self.of_core[core].iter().map(|level| &self.all[level.domain]);
+        own.find(|domain| !domain.are_siblings).filter(|domain| domain.name == CLUSTER)
+    }
+
+    /// Whether some physical core has two threads (`sched_smt_active`).
+    #[inline]
+    pub fn has_smt(&self) -> bool {
+        !self.siblings.is_empty()
+    }
+
+    /// The other thread of a core's physical core.
+    #[inline]
+    pub fn sibling(&self, core: usize) -> Option<usize> {
+        self.siblings.get(core).copied().flatten()
     }
 
     /// Whether two cores share their last-level cache (`cpus_share_cache`).
@@ -253,16 +260,84 @@ impl Domains {
     pub fn share_cache(&self, one: usize, other: usize) -> bool {
         one == other || (self.cache[one].is_some() && self.cache[one] == self.cache[other])
     }
+
+    fn group(&self, cores: &[usize], capacity: &[u64]) -> Group {
+        let of = || cores.iter().map(|&core| capacity[core]);
+        let seconds = cores.iter().filter(|&&core| {
+            self.sibling(core).is_some_and(|other| other < core && cores.contains(&other))
+        });
+        let physical = cores.len() - seconds.count();
+        Group {
+            cores: cores.to_vec(),
+            capacity_min: of().min().unwrap_or(1),
+            capacity_max: of().max().unwrap_or(1),
+            // The first of equals, as the kernel's loop keeps it.
+            preferred: cores
+                .iter()
+                .copied()
+                .rev()
+                .max_by_key(|&core| self.priority[core])
+                .unwrap_or(0),
+            is_imbalanced: false,
+            are_siblings: physical == 1 && cores.len() == 2,
+            physical: physical as u64,
+        }
+    }
 }
 
-fn group(cores: &[usize], capacity: &[u64], priority: &[u64]) -> Group {
-    let of = || cores.iter().map(|&core| capacity[core]);
-    Group {
-        cores: cores.to_vec(),
-        capacity_min: of().min().unwrap_or(1),
-        capacity_max: of().max().unwrap_or(1),
-        // The first of equals, as the kernel's loop keeps it.
-        preferred: cores.iter().copied().rev().max_by_key(|&core| priority[core]).unwrap_or(0),
-        is_imbalanced: false,
+/// The levels from the smallest to the largest, and whether one is of clusters; levels of one group are left out later
+/// (`sd_degenerate`).
+fn levels(kernel: &Kernel, topology: &Topology, siblings: &[Option<usize>]) -> (Vec<Spans>, bool) {
+    let sees = topology.sees();
+    let everything: Vec<usize> = (0..topology.core_count()).collect();
+    let clusters: Vec<Vec<usize>> = topology
+        .clusters()
+        .iter()
+        .map(|cluster| cluster.cores.iter().map(|core| core.index()).collect())
+        .collect();
+    // Before 5.5, the multi-core level of arm64 was a cluster of the device tree, whatever cache there is above.
+    let by_cluster =
+        kernel.is_by_load() && sees == Sees::Capacities && topology.clusters().len() > 1;
+    let whole = topology.last_level_cache() == LastLevelCache::Machine && !by_cluster;
+    // The threads of a physical core.
+    let physical = |cores: &[usize]| -> Vec<Vec<usize>> {
+        let other = |core: usize| siblings.get(core).copied().flatten();
+        let firsts = cores.iter().filter(|&&core| other(core).is_none_or(|other| other > core));
+        firsts.map(|&core| std::iter::once(core).chain(other(core)).collect()).collect()
+    };
+    // Clusters of the device tree, or cores of x86-64 that share a second-level cache.
+    let inner: Vec<Vec<usize>> = topology
+        .clusters()
+        .iter()
+        .zip(&clusters)
+        .flat_map(|(cluster, cores)| {
+            let is_one = sees == Sees::Capacities || cluster.shares_l2;
+            if is_one { vec![cores.clone()] } else { physical(cores) }
+        })
+        .collect();
+    let has_cluster_level = kernel.balancing == Balancing::ByGroupType && whole && inner.len() > 1;
+    let mut levels: Vec<Spans> = Vec::new();
+    if !siblings.is_empty() {
+        levels.push((SIBLINGS, physical(&everything), true));
     }
+    if has_cluster_level {
+        levels.push((CLUSTER, inner, true));
+    }
+    if whole {
+        levels.push(("MC", vec![everything], true));
+    } else {
+        levels.push(("MC", clusters, true));
+        levels.push(("PKG", vec![everything], false));
+    }
+    (levels, has_cluster_level)
+}
+
+/// The priority of a core (arch/x86/kernel/itmt.c): up to 6.3 that of a second thread was a quarter of the first's
+/// (`sched_set_itmt_core_prio`: prio x siblings / place^2), since then they are equal.
+fn priority(kernel: &Kernel, topology: &Topology, core: CoreId) -> u64 {
+    let prio = u64::from(topology.core(core).capacity);
+    if !topology.has_smt() || kernel.relieves_siblings {
+        return prio;
+    }
+    if topology.is_second(core) { prio * 2 / 4 } else { prio * 2 }
 }

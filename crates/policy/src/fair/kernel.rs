@@ -93,6 +93,12 @@ pub struct Kernel {
     pub estimates_early: bool,
     /// Cores that fall idle search as often as that has been worth it (`NI_RANDOM`, since 6.18.3).
     pub draws_newidle: bool,
+    /// Two threads of a core come one as soon as the other, cores that are idle as a whole come first, and a core of
+    /// which both are busy is relieved (`sched_use_asym_prio`, since 6.4; `group_smt_balance`, since 6.6).
+    pub relieves_siblings: bool,
+    /// Where capacities differ, threads fit best on a core that is idle as a whole (`asym_fits_cpu` with SMT, since
+    /// 7.2).
+    pub fits_idle_cores: bool,
 }
 
 impl Kernel {
@@ -149,6 +155,8 @@ pub const V3_16: Kernel = Kernel {
     sees_idlers: false,
     estimates_early: false,
     draws_newidle: false,
+    relieves_siblings: false,
+    fits_idle_cores: false,
 };
 
 /// Linux 4.14, of the board of HFEE.
@@ -169,7 +177,8 @@ pub const V6_1: Kernel = Kernel {
 };
 
 /// Linux 6.6, the first with EEVDF.
-pub const V6_6: Kernel = Kernel { version: 6.6, order: Order::Eevdf, ..V6_1 };
+pub const V6_6: Kernel =
+    Kernel { version: 6.6, order: Order::Eevdf, relieves_siblings: true, ..V6_1 };
 
 /// Linux 6.18, of long-term support.
 pub const V6_18: Kernel = Kernel {
@@ -193,6 +202,7 @@ pub const V7_3: Kernel = Kernel {
     hrtick: true,
     spreads_unequal: true,
     scans_capacities_by_util: true,
+    fits_idle_cores: true,
     estimates_early: false,
     ..V6_18
 };

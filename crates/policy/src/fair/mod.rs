@@ -8,6 +8,7 @@
 //! | run | `run.rs` | `update_curr`, `place_entity`, `enqueue_entity`, `dequeue_entity`, delayed departures |
 //! | load | `load.rs` | PELT of threads, groups and cores, what fits where, misfits |
 //! | domains | `domains.rs` | `sd_init`, groups, capacities, priorities |
+//! | siblings | `smt.rs` | `select_idle_core`, `sched_asym`, `group_smt_balance` |
 //! | stats | `stats.rs` | types of groups, `find_busiest_group`, `calculate_imbalance` |
 //! | balance | `balance.rs` | `sched_balance_rq`, newly idle and active balance |
 //! | idle cores | `nohz.rs` | `nohz_balancer_kick`, `nohz_idle_balance` |
@@ -35,6 +36,7 @@ mod plane;
 mod pull;
 mod queue;
 mod run;
+mod smt;
 mod state;
 mod stats;
 #[cfg(test)]
@@ -130,12 +132,13 @@ impl Fair {
         let hrtick = kernel.hrtick && topology.sees() != Sees::Capacities;
         let kernel = Kernel { hrtick, ..kernel };
         let knows = kernel.knows_capacities && topology.sees() == Sees::Capacities;
-        let capacity = |core: usize| {
-            let known = u64::from(topology.core(CoreId::from(core)).capacity);
-            if knows { known } else { CAPACITY_ONE }
+        let capacity = |core: CoreId| {
+            let known = u64::from(topology.core(core).capacity);
+            if knows { known } else { smt::capacity(&kernel, topology, core) }
         };
-        let capacities: Vec<u64> = (0..count).map(capacity).collect();
+        let capacities: Vec<u64> = topology.cores().map(capacity).collect();
         let core = |&capacity: &u64| Core {
+            capacity_alone: if knows { capacity } else { CAPACITY_ONE },
             current: None,
             clock: PeltClock::new(0),
             is_working: false,
@@ -160,7 +163,8 @@ impl Fair {
             groups_sessions: false,
             queues_of_groups: vec![Vec::new(); count],
             domains: Domains::of(&kernel, topology, &capacities),
-            perf_domains: PerfDomain::all(topology),
+            // Energy and SMT do not go together (`sched_is_eas_possible`).
+            perf_domains: if topology.has_smt() { Vec::new() } else { PerfDomain::all(topology) },
             root: Root::default(),
             past_loads: PastLoads::new(count),
             idle_balance_due: 0,

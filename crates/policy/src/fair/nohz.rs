@@ -23,11 +23,12 @@ impl Fair {
         }
         let levels = &self.domains.of_core[core];
         let packs = levels.iter().map(|level| &self.domains.all[level.domain]).any(|domain| {
-            domain.packs
-                && domain
-                    .cores
-                    .iter()
-                    .any(|&idle| self.is_idle(idle) && self.is_preferred(idle, core))
+            let comes_before = |&idle: &usize| {
+                self.is_idle(idle)
+                    && self.is_preferred(idle, core)
+                    && self.goes_by_priority(domain, idle)
+            };
+            domain.packs && domain.cores.iter().any(comes_before)
         });
         if packs {
             return true;

@@ -177,11 +177,12 @@ impl FastPlane for Fair {
         if self.cores[own].idle_since_ns.is_none() {
             self.cores[own].idle_since_ns = Some(now_ns);
         }
-        if !self.balance_newly_idle(sched, own, acts) {
-            return Pick::Idle { recheck_ns: None };
-        }
         // What has come may sleep; then there is still nothing to run.
-        let Some(id) = self.first_on(own) else { return Pick::Idle { recheck_ns: None } };
+        let came = self.balance_newly_idle(sched, own, acts);
+        let Some(id) = came.then(|| self.first_on(own)).flatten() else {
+            self.note_idle_core(own);
+            return Pick::Idle { recheck_ns: None };
+        };
         self.because = "the core fell idle and took it from the busiest one";
         let thread = self.thread_of(id);
         acts.retain(|act| !matches!(*act, Act::Move { thread: other, .. } if other == thread));

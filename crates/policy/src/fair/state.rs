@@ -218,6 +218,8 @@ pub(super) struct Core {
     pub capacity_max: u64,
     /// Capacity at its present frequency, for the clock.
     pub capacity_now: u64,
+    /// By what shares of time become utilisation, up to 5.2: its capacity, without what a sibling takes of it.
+    pub capacity_alone: u64,
     /// Since when it is idle, if it is (`idle_stamp`).
     pub idle_since_ns: Option<Ns>,
     /// How long it is idle on average (`avg_idle`).

@@ -27,6 +27,8 @@ pub(super) enum GroupType {
     FullyBusy,
     /// A thread is too big for its core.
     Misfit,
+    /// Both threads of a physical core are busy (`group_smt_balance`, since 6.6).
+    Siblings,
     /// A better core is idle.
     Packing,
     /// Affinities kept balancing from working.
@@ -60,8 +62,13 @@ pub(super) struct GroupStats {
     pub able: u64,
     pub idle_cores: u64,
     pub cores: u64,
+    /// Those of them whose sibling is another one of them.
+    pub seconds: u64,
     pub misfit_load: u64,
     pub packs: bool,
+    /// They are the two threads of one physical core, and whether it is to be relieved of one.
+    pub are_siblings: bool,
+    pub is_to_relieve: bool,
     pub mean_load: u64,
     pub kind: GroupType,
 }
@@ -97,6 +104,8 @@ impl GroupStats {
             GroupType::Imbalanced
         } else if self.packs {
             GroupType::Packing
+        } else if self.is_to_relieve {
+            GroupType::Siblings
         } else if self.misfit_load > 0 {
             GroupType::Misfit
         } else if !self.has_capacity(imbalance_pct) {
@@ -132,9 +141,8 @@ impl Fair {
             let is_local = group == own_group;
             let stats = self.group_stats(
                 core,
-                number,
-                group,
-                is_local,
+                (number, group),
+                (!is_local).then_some(&local),
                 when,
                 (&mut is_overloaded, &mut is_overutilised),
             );
@@ -164,13 +172,12 @@ impl Fair {
         self.judge(number, when, local, (group, stats), total)
     }
 
-    /// `update_sg_lb_stats`.
+    /// `update_sg_lb_stats`; `local`: the state of the own group, if it is another.
     fn group_stats(
         &mut self,
         core: usize,
-        domain: usize,
-        group: usize,
-        is_local: bool,
+        (domain, group): (usize, usize),
+        local: Option<&GroupStats>,
         when: When,
         (is_overloaded, is_overutilised): (&mut bool, &mut bool),
     ) -> GroupStats {
@@ -199,12 +206,14 @@ impl Fair {
                 *is_overloaded |= misfit > 0;
             }
         }
-        let preferred = self.domains.all[domain].groups[group].preferred;
-        stats.packs = packs
-            && !is_local
-            && when != When::Busy
-            && stats.able > 0
-            && self.is_preferred(core, preferred);
+        let own = &self.domains.all[domain].groups[group];
+        stats.are_siblings = own.are_siblings;
+        stats.seconds = stats.cores - own.physical;
+        if let Some(local) = local.filter(|_| when != When::Busy && stats.able > 0) {
+            stats.packs = packs && self.comes_before(core, domain, own.preferred, &stats, local);
+            stats.is_to_relieve =
+                self.kernel.relieves_siblings && stats.are_siblings && stats.able > 1;
+        }
         stats.classify(pct, false);
         if stats.kind == GroupType::Overloaded {
             stats.mean_load = stats.load * CAPACITY_ONE / stats.capacity.max(1);
@@ -234,13 +243,17 @@ impl Fair {
         if domain.is_asymmetric
             && stats.kind == GroupType::Misfit
             && (!is_greater(own_capacity, domain.groups[group].capacity_max)
-                || local != GroupType::HasSpare)
+                || local != GroupType::HasSpare
+                || (self.kernel.fits_idle_cores && !self.is_core_idle(core)))
         {
             return false;
         }
         // It begins with none: as a group with capacity to spare and endlessly many idle cores.
-        let none = GroupStats { idle_cores: u64::MAX, ..GroupStats::default() };
+        let are_siblings = stats.are_siblings;
+        let none = GroupStats { idle_cores: u64::MAX, are_siblings, ..GroupStats::default() };
         let (best_group, best) = best.unwrap_or((group, none));
+        let is_fuller = stats.idle_cores < best.idle_cores
+            || (stats.idle_cores == best.idle_cores && stats.threads > best.threads);
         let busier = match stats.kind.cmp(&best.kind) {
             std::cmp::Ordering::Greater => return true,
             std::cmp::Ordering::Less => return false,
@@ -253,12 +266,16 @@ impl Fair {
                     return self.is_preferred(of_best, own);
                 }
                 GroupType::Misfit => return stats.misfit_load > best.misfit_load,
-                // Their mean loads are not computed: the last one is taken (since 6.6).
-                GroupType::FullyBusy => true,
-                GroupType::HasSpare => {
-                    stats.idle_cores < best.idle_cores
-                        || (stats.idle_cores == best.idle_cores && stats.threads > best.threads)
+                GroupType::Siblings if stats.idle_cores + best.idle_cores > 0 => is_fuller,
+                // Their mean loads are not computed: the last one is taken (since 6.6), or the first of siblings.
+                GroupType::FullyBusy | GroupType::Siblings => !best.are_siblings,
+                // A single thread of siblings has a physical core for itself: better another group's.
+                GroupType::HasSpare
+                    if self.kernel.relieves_siblings && are_siblings != best.are_siblings =>
+                {
+                    !are_siblings || stats.able > 1
                 }
+                GroupType::HasSpare => is_fuller,
             },
         };
         busier && !self.is_left_alone(core, domain, group, stats)
@@ -305,6 +322,8 @@ impl Fair {
         }
         let mean = |stats: &GroupStats| stats.load * CAPACITY_ONE / stats.capacity.max(1);
         let overall = mean(&total);
+        let spreads = own.spreads && self.is_spread_out(&busiest, &local);
+        let gap = self.gap(when, &busiest, &local);
         if local.kind == GroupType::Overloaded {
             if local.mean_load >= busiest.mean_load
                 || local.mean_load >= overall
@@ -313,18 +332,20 @@ impl Fair {
                 return None;
             }
         } else {
-            let spreads = own.spreads
-                && busiest.cores > 1
-                && local.kind == GroupType::HasSpare
-                && sibling_imbalance(when, &busiest, &local) > 1;
-            if !spreads && busiest.kind != GroupType::Overloaded {
+            let is_forced = spreads && local.kind == GroupType::HasSpare && gap > 1;
+            if !is_forced && busiest.kind != GroupType::Overloaded {
+                // A core without a sibling takes a thread of one with two (`smt_vs_nonsmt_groups`).
+                let relieves = busiest.kind == GroupType::Siblings && !local.are_siblings;
                 let others_idle = busiest.cores > 1 && local.idle_cores <= busiest.idle_cores + 1;
-                if when == When::Busy || others_idle || busiest.able == 1 {
+                if when == When::Busy || (!relieves && (others_idle || busiest.able == 1)) {
                     return None;
                 }
             }
         }
         // `calculate_imbalance`.
+        if busiest.kind == GroupType::Siblings {
+            return found(Moves::Threads, 1);
+        }
         if local.kind == GroupType::HasSpare {
             if busiest.kind > GroupType::FullyBusy && !own.shares_cache {
                 let room = local.capacity.max(local.util) - local.util;
@@ -333,8 +354,8 @@ impl Fair {
                 }
                 return found(Moves::Util, room);
             }
-            if busiest.cores == 1 || own.spreads {
-                return found(Moves::Threads, sibling_imbalance(when, &busiest, &local) / 2);
+            if busiest.cores == 1 || spreads {
+                return found(Moves::Threads, gap / 2);
             }
             let gap = local.idle_cores.saturating_sub(busiest.idle_cores);
             return found(Moves::Threads, gap / 2);
@@ -363,10 +384,13 @@ impl Fair {
         for &other in &domain.groups[found.group].cores {
             let able = u64::from(self.queues[other].runnable);
             let capacity = self.cores[other].capacity_max;
-            if able == 0
-                || (domain.is_asymmetric && !is_greater(own_capacity, capacity) && able == 1)
-                || (domain.packs && self.is_preferred(other, core) && able == 1)
-            {
+            let is_single_kept = (domain.is_asymmetric
+                && !is_greater(own_capacity, capacity)
+                && (!self.kernel.fits_idle_cores || self.is_core_idle(other)))
+                || (domain.packs
+                    && self.goes_by_priority(domain, other)
+                    && self.is_preferred(other, core));
+            if able == 0 || (able == 1 && is_single_kept) {
                 continue;
             }
             match found.moves {
@@ -420,12 +444,13 @@ pub(super) fn sibling_imbalance(when: When, busiest: &GroupStats, local: &GroupS
     if when == When::Busy || busiest.threads == 0 {
         return 0;
     }
-    if busiest.cores == local.cores {
+    let [of_busiest, of_local] = [busiest, local].map(|stats| stats.cores - stats.seconds);
+    if of_busiest == of_local {
         return busiest.threads.saturating_sub(local.threads);
     }
-    // Groups of different size: by threads per core, rounded.
-    let (there, here) = (local.cores * busiest.threads, busiest.cores * local.threads);
-    let both = busiest.cores + local.cores;
+    // Groups of different size: by threads per physical core, rounded.
+    let (there, here) = (of_local * busiest.threads, of_busiest * local.threads);
+    let both = of_busiest + of_local;
     let gap = (2 * there.saturating_sub(here) + both) / both;
     if gap <= 1 && local.threads == 0 && busiest.threads > 1 { 2 } else { gap }
 }

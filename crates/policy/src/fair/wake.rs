@@ -79,9 +79,11 @@ impl Fair {
             return last;
         }
         let load = self.load_of(id);
-        let pct = self.domains.of_core[this]
-            .first()
-            .map_or(100, |level| 100 + (self.domains.all[level.domain].imbalance_pct - 100) / 2);
+        let both = self.domains.of_core[this]
+            .iter()
+            .map(|level| &self.domains.all[level.domain])
+            .find(|domain| domain.cores.contains(&last));
+        let pct = both.map_or(100, |domain| 100 + (domain.imbalance_pct - 100) / 2);
         let here = (self.load_on(this) + load) * 100 * self.cores[last].capacity_max;
         let there = self.load_on(last).saturating_sub(load) * pct * self.cores[this].capacity_max;
         if here < there { this } else { last }
@@ -99,8 +101,11 @@ impl Fair {
         if is_asymmetric {
             self.sync(id);
         }
+        let wants_whole = self.kernel.fits_idle_cores;
         let suits = |fair: &Self, core: usize| {
-            fair.is_available(core) && (!is_asymmetric || fair.fits_on(id, core))
+            fair.is_available(core)
+                && (!is_asymmetric
+                    || (fair.fits_on(id, core) && (!wants_whole || fair.is_core_idle(core))))
         };
         if suits(self, target) && self.may_move(sched, id, target) {
             self.because = "it ran there last, or near it, and the core is idle";
@@ -139,7 +144,8 @@ impl Fair {
                 return self.or_allowed(sched, id, found.unwrap_or(target));
             }
         }
-        let found = self.idle_by_scan(sched, id, target).or(beyond);
+        let beside = self.idle_beside(sched, id, last, target);
+        let found = beside.or_else(|| self.idle_by_scan(sched, id, target)).or(beyond);
         self.or_allowed(sched, id, found.unwrap_or(target))
     }
 
@@ -167,6 +173,9 @@ impl Fair {
             self.because = "cores are too busy to look for an idle one";
             return None;
         }
+        if self.knows_idle_core(target) {
+            return self.idle_core_by_scan(sched, id, target, cache);
+        }
         let cluster = self.domains.cluster(target).map_or(&[][..], |cluster| &cluster.cores);
         let others = wrapped(&domain.cores, target + 1).filter(|core| !cluster.contains(core));
         for core in wrapped(cluster, target + 1).chain(others) {
@@ -186,8 +195,8 @@ impl Fair {
         None
     }
 
-    /// The next idle core where the thread fits, else the idle one of the greatest capacity
-    /// (`select_idle_capacity`).
+    /// The next idle core where the thread fits, else the idle one of the greatest capacity; since 7.2 one of which the
+    /// sibling is idle, too, comes first (`select_idle_capacity`).
     fn idle_of_capacity(
         &mut self,
         sched: &Sched,
@@ -195,30 +204,37 @@ impl Fair {
         target: usize,
         domain: usize,
     ) -> Option<usize> {
+        let seeks_whole = self.kernel.fits_idle_cores && self.knows_idle_core(target);
         let bounds = self.kernel.scans_capacities_by_util;
         let mut left = if bounds { self.domains.scan[domain] } else { u64::MAX };
+        if left == 0 && seeks_whole {
+            return None;
+        }
         let domain = &self.domains.all[domain];
-        let mut best: Option<((Fit, u64), usize)> = None;
+        let mut best: Option<((bool, Fit, u64), usize)> = None;
         for core in wrapped(&domain.cores, target) {
             if !self.may_move(sched, id, core) {
                 continue;
             }
-            if left == 0 {
+            if left == 0 && !seeks_whole {
                 break;
             }
-            left -= 1;
+            left = left.saturating_sub(1);
             if !self.is_available(core) {
                 continue;
             }
-            let fit = self.fit_on(id, core);
-            if fit == Fit::Well {
+            let (fit, is_whole) = (self.fit_on(id, core), !seeks_whole || self.is_core_idle(core));
+            if fit == Fit::Well && is_whole {
                 self.because = "it is the next idle core where it fits";
                 return Some(core);
             }
-            let worth = (fit, self.cores[core].capacity_max);
+            let worth = (is_whole, fit, self.cores[core].capacity_max);
             if best.is_none_or(|(of_best, _)| worth > of_best) {
                 best = Some((worth, core));
             }
+        }
+        if seeks_whole && best.is_none_or(|((is_whole, ..), _)| !is_whole) {
+            self.forget_idle_core(target);
         }
         self.because = "it fits on no idle core, and this is the greatest of them";
         best.map(|(_, core)| core)
@@ -297,7 +313,7 @@ impl Fair {
                 stats.mean_load >= local.mean_load + tolerated
                     || 100 * local.mean_load <= pct * stats.mean_load
             }
-            GroupType::Imbalanced | GroupType::Packing => true,
+            GroupType::Imbalanced | GroupType::Packing | GroupType::Siblings => true,
             GroupType::Misfit => {
                 let groups = &self.domains.all[number].groups;
                 groups[own].capacity_max >= groups[group].capacity_max
@@ -352,7 +368,7 @@ impl Fair {
         }
         match stats.kind {
             GroupType::Overloaded | GroupType::FullyBusy => of_best.mean_load > stats.mean_load,
-            GroupType::Imbalanced | GroupType::Packing => false,
+            GroupType::Imbalanced | GroupType::Packing | GroupType::Siblings => false,
             GroupType::Misfit => groups[best].capacity_max < groups[group].capacity_max,
             GroupType::HasSpare => {
                 stats.idle_cores > of_best.idle_cores
@@ -400,7 +416,7 @@ impl Fair {
 }
 
 /// All cores in their order, but from a number on (`for_each_cpu_wrap`).
-fn wrapped(cores: &[usize], from: usize) -> impl Iterator<Item = usize> {
+pub(super) fn wrapped(cores: &[usize], from: usize) -> impl Iterator<Item = usize> {
     let start = cores.iter().position(|&core| core >= from).unwrap_or(0);
     cores[start..].iter().chain(&cores[..start]).copied()
 }

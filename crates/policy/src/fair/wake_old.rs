@@ -114,7 +114,7 @@ impl Fair {
         }
         self.settle(id);
         let share = u64::from(self.entities[id as usize].pelt.util_avg());
-        !crate::sched::fits(share * self.cores[last].capacity_max / CAPACITY_ONE, least)
+        !crate::sched::fits(share * self.cores[last].capacity_alone / CAPACITY_ONE, least)
     }
 
     fn affine(&mut self, this: usize, last: usize, pct: i64) -> Affine {
@@ -183,10 +183,14 @@ impl Fair {
             return last;
         }
         // 3.16 looks for a group that is wholly idle: without SMT, that is a core.
-        let found = if self.kernel.counts_threads() {
-            self.idle_by_scan(sched, id, target)
-        } else {
-            self.idle_by_cost(sched, id, target)
+        let found = match (self.kernel.counts_threads(), self.domains.has_smt()) {
+            (true, false) => self.idle_by_scan(sched, id, target),
+            (true, true) => self.idle_group(sched, id, target),
+            (false, false) => self.idle_by_cost(sched, id, target),
+            (false, true) => self
+                .idle_core(sched, id, target)
+                .or_else(|| self.idle_by_cost(sched, id, target))
+                .or_else(|| self.idle_sibling_of(sched, id, target)),
         };
         found.unwrap_or(target)
     }
@@ -291,8 +295,8 @@ impl Fair {
         if !self.kernel.is_by_load() {
             return;
         }
-        let from = self.cores[self.core_of(id)].capacity_max;
-        let to = self.cores[core].capacity_max;
+        let from = self.cores[self.core_of(id)].capacity_alone;
+        let to = self.cores[core].capacity_alone;
         self.entities[id as usize].pelt.scale_util(from, to);
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 
 impl Rig {
     /// A core balances one of its domains. Returns what is to be done.
-    fn balance(&mut self, core: usize, level: usize, when: When) -> Vec<Act> {
+    pub(super) fn balance(&mut self, core: usize, level: usize, when: When) -> Vec<Act> {
         let mut acts = Vec::new();
         self.fair.balance(&self.sched, core, level, when, &mut acts);
         acts

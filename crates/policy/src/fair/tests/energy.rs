@@ -4,7 +4,7 @@ use super::*;
 use crate::sched::by_energy::tests::clusters;
 
 /// Cores with their energy models: (170, 50) (341, 150) (512, 300) and (341, 400) (768, 1000) (1024, 1700).
-fn board() -> Topology {
+pub(super) fn board() -> Topology {
     let view = KernelView { sees: Sees::Capacities, last_level_cache: LastLevelCache::Machine };
     Topology::from_clusters(clusters().to_vec()).seen_as(view)
 }

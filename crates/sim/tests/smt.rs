@@ -1,0 +1,92 @@
+//! Cores with two threads (SMT): policies fill those first whose threads are both idle.
+
+mod common;
+
+use ampsched_model::Sharing;
+use ampsched_policy::{Policy as _, REGISTRY, Topology, build_policy};
+use ampsched_sim::{Outcome, simulate};
+use common::{Host, workload};
+
+/// Big cores of two threads each, which have 0.6 of their speed while both are busy, and little ones at half the speed.
+fn host(big: usize, little: usize) -> Host {
+    let mut host = Host::unequal(2 * big, little, 2.0);
+    host.machine.clusters[0].sharing = Sharing { smt_speed: Some(0.6), ..Sharing::NONE };
+    host
+}
+
+/// Threads of 100 ms on a big core alone.
+fn hogs(host: &Host, count: usize, policy: &str) -> Outcome {
+    let text =
+        format!("[[threads]]\nname='h'\ncount={count}\nbody=[{{run_us=100000,profile='unit'}}]");
+    let built = build_policy(policy, &[]).unwrap();
+    simulate(&host.machine, &workload(&[&text]), policy, built, &host.options)
+        .unwrap_or_else(|error| panic!("{policy}: {error}"))
+}
+
+/// Policies that do not take two threads of a core for two cores.
+fn that_know_siblings() -> impl Iterator<Item = &'static str> {
+    let names = REGISTRY.iter().map(|info| info.name);
+    names.filter(|name| build_policy(name, &[]).unwrap().knows_siblings())
+}
+
+/// How many times as long as alone on a big core the last of so many threads takes.
+fn stretch(host: &Host, count: usize, policy: &str) -> f64 {
+    hogs(host, count, policy).makespan_ns as f64 / 1e8
+}
+
+#[test]
+fn a_thread_per_physical_core_as_long_as_there_are_enough() {
+    for (big, little) in [(4, 8), (8, 16)] {
+        let host = host(big, little);
+        for policy in that_know_siblings() {
+            let stretch = stretch(&host, big, policy);
+            assert!(stretch < 1.03, "{big} threads under {policy}: {stretch}");
+        }
+    }
+}
+
+#[test]
+fn who_takes_siblings_for_cores_says_so() {
+    let topology = Topology::new(&host(2, 2).machine);
+    let said = |name: &str| build_policy(name, &[]).unwrap().caveats(&topology, true);
+    let blind = "takes the two threads of a core (SMT) for two cores";
+    assert_eq!(said("iks").as_deref(), Some(blind));
+    assert_eq!(said("hpm").as_deref(), Some(blind));
+    assert_eq!(said("colab"), None);
+    let plain = Topology::new(&Host::unequal(2, 2, 2.0).machine);
+    assert_eq!(build_policy("iks", &[]).unwrap().caveats(&plain, true), None);
+}
+
+/// With as many threads as physical cores none has to share one: under policies that bind or seat threads, too.
+#[test]
+fn little_cores_come_before_second_threads() {
+    let host = host(2, 4);
+    for policy in that_know_siblings() {
+        let outcome = hogs(&host, 6, policy);
+        // On a little core alone: twice as long. Two halves of a big core together do as much as 1.2, so whoever shares
+        // and stays takes 1.67 times as long as alone, and the little core that idles meanwhile shows.
+        let idle_ns = outcome.cores[4..].iter().map(|core| core.idle_ns).min().unwrap();
+        assert!(idle_ns < outcome.makespan_ns, "{policy}: a little core is never used");
+        let little_ns: u64 = outcome.cores[4..].iter().map(|core| core.busy_ns).sum();
+        assert!(little_ns > 200_000_000, "{policy}: little cores work for {little_ns} ns");
+    }
+}
+
+#[test]
+fn all_threads_of_all_cores_are_used_if_there_is_enough_to_do() {
+    let host = host(2, 4);
+    for policy in that_know_siblings() {
+        let outcome = hogs(&host, 16, policy);
+        for (core, found) in outcome.cores.iter().enumerate() {
+            let part = found.busy_ns as f64 / outcome.makespan_ns as f64;
+            assert!(part > 0.4, "core {core} is busy for {part} under {policy}");
+        }
+    }
+}
+
+#[test]
+fn results_say_how_siblings_are_modelled() {
+    let expected = "two busy threads of a core (SMT) have this part of its speed each, whatever they run: big: 0.60";
+    assert_eq!(hogs(&host(1, 1), 1, "cfs").smt.as_deref(), Some(expected));
+    assert_eq!(hogs(&Host::unequal(1, 1, 2.0), 1, "cfs").smt, None);
+}

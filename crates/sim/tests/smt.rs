@@ -86,7 +86,7 @@ fn all_threads_of_all_cores_are_used_if_there_is_enough_to_do() {
 
 #[test]
 fn results_say_how_siblings_are_modelled() {
-    let expected = "two busy threads of a core (SMT) have this part of its speed each, whatever they run: big: 0.60";
+    let expected = "each of two busy threads of a core (SMT) has a part of its speed, whatever they run: big 0.60";
     assert_eq!(hogs(&host(1, 1), 1, "cfs").smt.as_deref(), Some(expected));
     assert_eq!(hogs(&Host::unequal(1, 1, 2.0), 1, "cfs").smt, None);
 }

@@ -242,13 +242,13 @@ impl Engine<'_> {
 fn smt(clusters: &[Cluster]) -> Option<String> {
     let with_two = clusters.iter().filter_map(|cluster| {
         let speed = cluster.sharing.smt_speed.filter(|_| cluster.cores.len() > 1)?;
-        Some(format!("{}: {speed:.2}", cluster.name))
+        Some(format!("{} {speed:.2}", cluster.name))
     });
     let speeds: Vec<String> = with_two.collect();
     (!speeds.is_empty()).then(|| {
         let speeds = speeds.join(", ");
         format!(
-            "two busy threads of a core (SMT) have this part of its speed each, whatever they run: {speeds}"
+            "each of two busy threads of a core (SMT) has a part of its speed, whatever they run: {speeds}"
         )
     })
 }

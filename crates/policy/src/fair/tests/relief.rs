@@ -2,7 +2,7 @@
 
 use super::super::by_load::{Judge, LoadStats};
 use super::super::kernel::{V4_14, V6_1};
-use super::super::stats::{GroupStats, GroupType, When, sibling_imbalance};
+use super::super::stats::{Busiest, GroupStats, GroupType, Moves, When, sibling_imbalance};
 use super::siblings::{smt, smt_hybrid};
 use super::*;
 
@@ -178,6 +178,9 @@ fn a_single_thread_of_a_p_core_is_left_alone() {
         // Of two that are to be relieved the first (`group_fully_busy`).
         let double = (0, group(2, 2, true));
         assert!(!busier(double, (1, double.1)) && busier(double, module));
+        // Both threads of one wait on one side: rather the one without an idle side.
+        let crowded = (1, GroupStats { idle_cores: 1, ..double.1 });
+        assert!(busier(double, crowded) && !busier(crowded, double));
     }
 }
 
@@ -265,4 +268,46 @@ fn up_to_4_14_a_physical_core_could_do_1178() {
         busiest.spread(&local);
         assert_eq!(busiest.is_overloaded, is_spread);
     }
+}
+
+#[test]
+fn since_6_4_priorities_do_not_count_where_two_siblings_are_busy() {
+    // `sched_group_asym`: group_weight - idle_cpus != 1. 2 is wholly idle, and comes before an E-core's priority.
+    for kernel in [V6_6, V6_18, V7_3] {
+        let rig = rig(kernel, small(), &[2, 3]);
+        let domain = rig.fair.domains.all.len() - 1;
+        let local = group(2, 0, true);
+        let found =
+            [1, 2].map(|busy| rig.fair.comes_before(2, domain, 4, &group(2, busy, true), &local));
+        assert_eq!(found, [true, false], "{}", kernel.version);
+    }
+}
+
+#[test]
+fn little_cores_help_big_ones_of_which_both_threads_are_busy_since_7_2() {
+    // `sched_balance_find_src_rq`, `smt_degraded_cap`: one thread each on 2 and 3, siblings of 1024.
+    let topology =
+        || little_and_big().with_siblings([(CoreId(0), CoreId(1)), (CoreId(2), CoreId(3))]);
+    for (kernel, idle, source) in
+        [(V6_18, &[0, 1][..], None), (V7_3, &[0, 1], Some(2)), (V7_3, &[0, 1, 3], None)]
+    {
+        let rig = rig(kernel, topology(), idle);
+        let found = Busiest { group: 1, moves: Moves::Threads, imbalance: 1 };
+        assert_eq!(rig.fair.busiest_core(0, 1, &found), source, "{} {idle:?}", kernel.version);
+    }
+}
+
+#[test]
+fn where_nothing_spreads_only_cores_without_siblings_relieve() {
+    // `smt_vs_nonsmt_groups`, in an asymmetric domain of 6.18 without SD_PREFER_SIBLING: 1 idle core is no more than 0
+    // and 1.
+    let topology = little_and_big().with_siblings([(CoreId(2), CoreId(3))]);
+    let fair = Fair::new(V6_18, &topology, TICK_NS, 1);
+    let domain = fair.domains.all.len() - 1;
+    let moves = |local| {
+        let busiest = (1, group(2, 2, true));
+        fair.judge(domain, When::Idle, local, busiest, GroupStats::default()).is_some()
+    };
+    assert!(moves(group(1, 0, false)));
+    assert!(!moves(group(2, 1, true)));
 }

@@ -58,7 +58,7 @@ static __noinline u32 place_by_load(sched_t *s, u32 thread, u32 waker, u64 now_n
     u32 core;
     if (own->state == STATE_NEW) {
         core = least_loaded_of(s, own->weight >= rule(s, band.min_weight) ? PREFER_BIG : PREFER_LITTLE, thread);
-        /* Half of a big core is none: then the least loaded core of all. */
+        /* A core whose sibling is busy is neither big nor idle: then the least loaded one of all. */
         return core != NONE && !shares_core(s, core) ? core : least_loaded(s, thread, 0, false, NONE);
     }
     core = other_kind(s, thread, now_ns);

@@ -138,18 +138,19 @@ static __always_inline bool has_no_work(sched_t *s, u32 core)
            READ_ONCE(cpu->recheck_ns) == NEVER && !s->pulls_running;
 }
 
-/* The other thread of the physical core of one that idles now may pull what it could not while that was busy. */
+/* The other thread of the physical core of one that idles now may pull what it could not while that was busy. One that
+ * waits for a thread already, or will look by itself, is left alone. */
 static __noinline void let_sibling_look(sched_t *s, call_t *c, u32 other)
 {
     pick_t *pick = &c->pick;
-    if (!is_core_free(s, other))
+    if (!is_core_free(s, other) || READ_ONCE(core_of(s, other)->recheck_ns) != NEVER)
         return;
     pick->core = other;
     pick_elsewhere(s, pick);
     if (pick->kind != PICK_IDLE)
         wake_core(s, c, other);
     else
-        WRITE_ONCE(core_of(s, other)->recheck_ns, min(READ_ONCE(core_of(s, other)->recheck_ns), pick->recheck_ns));
+        WRITE_ONCE(core_of(s, other)->recheck_ns, pick->recheck_ns);
 }
 
 /* A core whose own queue has no thread for it searches other queues, first without locks. It skips queues that are
@@ -163,7 +164,7 @@ static __noinline u32 pick_remote(sched_t *s, call_t *c, u32 core)
         WRITE_ONCE(cpu->recheck_ns, pick->recheck_ns);
         if (pick->passed)
             wake_core(s, c, core);
-        if (cpu->sibling != NONE && s->pulls_running)
+        else if (has_smt(s) && s->pulls_running && cpu->sibling != NONE)
             let_sibling_look(s, c, cpu->sibling);
         return NONE;
     }

@@ -79,13 +79,15 @@ static __always_inline void interrupt_core(sched_t *s, call_t *c, u32 core)
     c->has_kicks = true;
 }
 
-/* Kicks idle cores that wait for no thread. */
+/* Kicks idle cores that wait for no thread, of two that are one physical core the first: if it takes nothing, it lets the
+ * other look. */
 static __noinline void rekick_idle_cores(sched_t *s, call_t *c)
 {
     for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one) {
         if (!any_of_eight(s->idle, core))
             core += 7 * s->one;
-        else if (is_core_free(s, core) && READ_ONCE(core_of(s, core)->recheck_ns) == NEVER)
+        else if (is_core_free(s, core) && READ_ONCE(core_of(s, core)->recheck_ns) == NEVER &&
+                 !(is_second(s, core) && is_core_free(s, core_of(s, core)->sibling)))
             wake_core(s, c, core);
     }
 }

@@ -30,16 +30,10 @@ static __always_inline bool is_core_free(sched_t *s, u32 core)
     return is_core_idle(s, core) && queue_of(s, core)->len == 0;
 }
 
-/* Whether some physical core has two threads. */
-static __always_inline bool has_smt(sched_t *s)
-{
-    return s->turns > s->core_count;
-}
-
 /* Whether the other thread of its physical core is busy, or about to be: both are slower then (SMT). */
 static __always_inline bool shares_core(sched_t *s, u32 core)
 {
-    u32 other = core_of(s, core)->sibling;
+    u32 other = has_smt(s) ? core_of(s, core)->sibling : NONE;
     if (other == NONE)
         return false;
     /* What waits in a queue that serves both says nothing of the other one. */
@@ -137,7 +131,7 @@ static __always_inline u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
 /* Whether a core is the second thread of a physical core. */
 static __always_inline bool is_second(sched_t *s, u32 core)
 {
-    return core_of(s, core)->sibling < core;
+    return has_smt(s) && core_of(s, core)->sibling < core;
 }
 
 /* The next core after the last choice: any of the preferred kind, or the least loaded of all. */
@@ -148,10 +142,11 @@ static __noinline u32 place_in_turn(sched_t *s, u32 thread)
     u32 turn = at(s->cursors, prefer), best = opaque(s, NONE);
     u64 best_load = opaque(s, NEVER);
     /* The only or first threads of physical cores, then the second ones. */
-    for (u32 i = s->zero; i < s->turns && can_loop; i += s->one, turn += s->one) {
-        if (turn >= s->turns)
+    u32 turns = has_smt(s) ? 2 * s->core_count : s->core_count;
+    for (u32 i = s->zero; i < turns && can_loop; i += s->one, turn += s->one) {
+        if (turn >= turns)
             turn = s->zero;
-        bool second = turn >= s->core_count;
+        bool second = has_smt(s) && turn >= s->core_count;
         u32 core = second ? turn - s->core_count : turn;
         if (is_second(s, core) != second)
             continue;
@@ -165,7 +160,7 @@ static __noinline u32 place_in_turn(sched_t *s, u32 thread)
         }
     }
     turn = best + 1 + (is_second(s, best) ? s->core_count : 0);
-    at(s->cursors, prefer) = turn < s->turns ? turn : 0;
+    at(s->cursors, prefer) = turn < turns ? turn : 0;
     return best;
 }
 

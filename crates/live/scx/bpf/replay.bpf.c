@@ -12,6 +12,8 @@ const volatile struct rules constant_rules SEC(".rodata.rules");
 
 const volatile u32 constant_tracking SEC(".rodata.track");
 
+const volatile u32 constant_smt SEC(".rodata.smt");
+
 const volatile u32 constant_recording SEC(".rodata.record");
 
 SEC("syscall")

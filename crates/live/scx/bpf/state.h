@@ -223,7 +223,7 @@ struct sched {
     u32 words; /* of a set of this machine's cores */
     u32 slots; /* capacity in threads of the memory that is mapped */
     u32 stranded; /* a core for which another one has to look, or NONE */
-    u32 turns; /* places of cores that are taken in turn: with SMT twice as many as cores */
+    u32 has_smt; /* whether some physical core has two threads */
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
     u8 idle[CORES_MAX]; /* cores: online, and without a running thread */
@@ -257,7 +257,10 @@ extern const volatile struct rules constant_rules;
 #define rule(s, name) (constant_rules.name)
 extern const volatile u32 constant_tracking;
 #define tracking(s) constant_tracking
+extern const volatile u32 constant_smt;
+#define has_smt(s) constant_smt
 #else
+#define has_smt(s) ((s)->has_smt)
 #define tracking(s) ((s)->tracking)
 #define rule(s, name) ((s)->rules.name)
 #endif

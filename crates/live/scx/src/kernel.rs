@@ -265,6 +265,8 @@ fn set_rules(open: &mut OpenObject, initial: &Sched) {
                 value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
             } else if name.ends_with(".track") {
                 value.as_mut_ptr().cast::<u32>().write_unaligned(initial.tracking);
+            } else if name.ends_with(".smt") {
+                value.as_mut_ptr().cast::<u32>().write_unaligned(initial.has_smt);
             } else if name.ends_with(".record") {
                 let records = u32::from(initial.records_max > 0);
                 value.as_mut_ptr().cast::<u32>().write_unaligned(records);

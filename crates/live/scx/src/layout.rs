@@ -317,7 +317,7 @@ pub struct Sched {
     pub words: u32,
     pub slots: u32,
     pub stranded: u32,
-    pub turns: u32,
+    pub has_smt: u32,
     pub tracking: u32,
     pub knows_energy: u32,
     pub idle: [u8; CORES_MAX],

@@ -171,7 +171,7 @@ pub fn state(
         words: topology.core_count().div_ceil(64) as u32,
         slots: threads_max,
         stranded: NONE,
-        turns: topology.core_count() as u32 * if topology.has_smt() { 2 } else { 1 },
+        has_smt: topology.has_smt().into(),
         tracking: 0,
         knows_energy: domains.is_some().into(),
         idle,

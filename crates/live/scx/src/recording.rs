@@ -76,11 +76,13 @@ impl Header {
             self.clusters.iter().flat_map(|cluster| cluster.cores.iter().copied()).collect();
         cores.sort_unstable();
         let are_cores = cores.iter().enumerate().all(|(place, &core)| usize::from(core) == place);
-        let is_core = |core: u16| usize::from(core) < cores.len();
+        let mut threads: Vec<u16> =
+            self.siblings.iter().flat_map(|&(one, other)| [one, other]).collect();
+        threads.sort_unstable();
+        let are_pairs = threads.windows(2).all(|two| two[0] < two[1])
+            && threads.last().is_none_or(|&last| usize::from(last) < cores.len());
         let is_class = |cluster: &Cluster| usize::from(cluster.class) < MAX_CLASSES;
-        are_cores
-            && self.clusters.iter().all(is_class)
-            && self.siblings.iter().all(|&(one, other)| is_core(one) && is_core(other))
+        are_cores && self.clusters.iter().all(is_class) && are_pairs
     }
 
     fn topology(&self) -> Topology {

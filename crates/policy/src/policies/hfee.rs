@@ -295,8 +295,7 @@ impl Policy for Hfee {
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let topology = view.topology();
-        let big_count = seats::fast_cores(view);
-        if big_count == 0 {
+        if topology.class_count() == 1 {
             return;
         }
         let big_core = topology.big_cores().next().expect("a fast core has just been counted");
@@ -304,6 +303,8 @@ impl Policy for Hfee {
         // A thread that waits for something needs no core; HFEE's programs never do.
         let wants = |&thread: &ThreadId| view.state(thread) != RunState::Blocked;
         let threads: Vec<ThreadId> = view.threads().filter(wants).collect();
+        // Those that are held back want a core, too.
+        let big_count = topology.big_seats(threads.len());
         if threads.len() <= big_count {
             for &thread in &threads {
                 self.assign(view, plan, thread, Place::On(Prefer::Big));

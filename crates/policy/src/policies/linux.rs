@@ -40,7 +40,7 @@ sleep: the mean is 1.5 ms, it owes 1.5 ms and stays queued. When the other has r
 is picked, and leaves. Under `linux:kernel=6.6` it would have left at once, with a lag of -1.5 ms.
 
 **Limits.** What is left out is listed on the page [what Linux does](../explanation/linux.md#what-is-left-out): NUMA, \
-SMT, bandwidth control, synchronous wake-ups. ITMT is tested against its documentation only. It cannot be \
+bandwidth control, synchronous wake-ups. It cannot be \
 loaded: in a kernel it is there already.",
     params: &[
         ParamInfo::one_of("kernel", 7.3, &VERSIONS, "version whose fair class it is"),

@@ -53,7 +53,7 @@ impl Sched {
                     .count("weight", self.plan(thread).weight)
                     .count("min_weight", band.min_weight)
             });
-            // Half of a big core is none: then the least loaded core of all.
+            // A core whose sibling is busy is neither big nor idle: then the least loaded one of all.
             let core = self.least_loaded_of(kind, thread).filter(|&core| !self.shares_core(core));
             return core.unwrap_or_else(|| self.least_loaded(thread));
         }

@@ -58,7 +58,12 @@ impl Sched {
         witness: impl Witness,
     ) -> Pick {
         if !self.may_balance(now_ns) {
-            if let Some(thread) = witness.asks_about() {
+            let is_slower = |&thread: &ThreadId| {
+                let state = self.thread(thread);
+                state.state == RunState::Running
+                    && self.topology.core(state.core).class < self.topology.core(core).class
+            };
+            if let Some(thread) = witness.asks_about().filter(is_slower) {
                 let because = "nothing is taken from elsewhere while no core is over-utilised";
                 witness.passes(thread, || Reason::new(DecidedBy::BalanceWhen, because));
             }

@@ -215,6 +215,15 @@ impl Engine<'_> {
             return;
         }
         let now_ns = self.events.now_ns();
+        if self.supervisor.needs.hooks.pick {
+            // Nobody but the policy knows what the other one would take: it looks once for each time that this one
+            // becomes idle.
+            if self.sched.core(core).since_ns == now_ns {
+                let due_ns = self.events.timers.get(other).min(now_ns + 1);
+                self.events.timers.set(other, due_ns);
+            }
+            return;
+        }
         let look_ns = match self.sched.pick_by_rules(other, now_ns) {
             Pick::Idle { recheck_ns: None } => return,
             Pick::Idle { recheck_ns: Some(at_ns) } => self.setup.machine.costs.at_tick(at_ns),

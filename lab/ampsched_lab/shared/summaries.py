@@ -64,6 +64,7 @@ PAGES = {
         "quantum.svg", "mean turnarounds", 0.05, head="spread", group="scheduler", beside="each other at all quanta",
         off="apart",
     ),
+    "docs/reports/truth/siblings.md": Kind("siblings.svg", "mean and last turnarounds", 0.05, group="priorities"),
     "docs/reports/models/core-model.md": Kind("core-model.svg", "ratios and speeds", 0.2, beside="published figures"),
     "docs/reports/models/power.md": Kind(
         "power.svg", "workloads on a cluster", 0.1, head="mean error", name="workload", group="cluster",

@@ -207,6 +207,8 @@ def machine_file(
     ):
         lines += ["", "[[clusters]]", f'name = "{cluster}"', 'core_type = "generic"', f"cores = {cores}"]
         lines += [f"class = {class_}"]
+        speeds_of_two = {both for one, _, both in machine.siblings if machine.cluster_of_core[one] == number}
+        lines += [line for both in speeds_of_two for line in ("threads_per_core = 2", f"smt_speed = {both}")]
         if energy:
             lines += _frequencies(energy[number], mips, mips / ranks[0])
         else:

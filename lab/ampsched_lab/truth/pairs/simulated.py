@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import ampsched
-from ampsched import Explanation, Machine, Outcome, Overhead
+from ampsched import Explanation, Machine, Outcome, Overhead, Timeline
 from ampsched.settings import SimulateSettings
 from ampsched_lab.campaign.plan import SETTLE_US
 from ampsched_lab.truth.pairs.workloads import Workload
@@ -89,6 +89,11 @@ class Simulator:
         """The same with all that is known."""
         path = self._workload(workload, starts_us)
         return ampsched.simulate(self.machine, path, policy, **self._settings(policy, seed))
+
+    def timeline(self, workload: Workload, starts_us: Sequence[int], policy: str, seed: int = 1) -> Timeline:
+        """The same with who had which core when."""
+        path = self._workload(workload, starts_us)
+        return ampsched.timeline(self.machine, path, policy, **self._settings(policy, seed))
 
     def stories(
         self, workload: Workload, starts_us: Sequence[int], policy: str, seed: int = 1

@@ -84,8 +84,8 @@ fn all_threads_of_all_cores_are_used_if_there_is_enough_to_do() {
     }
 }
 
-/// A thread that may use a little core and the second thread of a big one goes up when the first thread idles: the second
-/// has waited for nothing else.
+/// A thread that may use a little core and the second thread of a big one goes up when the first thread idles: the
+/// second has waited for nothing else.
 #[test]
 fn an_idle_thread_hears_that_its_sibling_idles() {
     let text = "[[threads]]\nname='h'\ncores=[0]\nbody=[{run_us=10000,profile='unit'}]\n\

@@ -10,7 +10,6 @@ use self::ladder::{High, Ladder};
 use self::ranking::{Chosen, Ranked, Ranking};
 use self::trials::Trials;
 use super::cfs::{self, CfsRules};
-use super::support::seats;
 use super::support::uniformity::Uniformity;
 use super::support::window::PerThread;
 use crate::{

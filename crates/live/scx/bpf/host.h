@@ -79,8 +79,8 @@ static __always_inline void interrupt_core(sched_t *s, call_t *c, u32 core)
     c->has_kicks = true;
 }
 
-/* Kicks idle cores that wait for no thread; of two that are one physical core the first, which lets the other look if it
- * takes nothing. */
+/* Kicks idle cores that wait for no thread; of two that are one physical core the first, which lets the other look if
+ * it takes nothing. */
 static __noinline void rekick_idle_cores(sched_t *s, call_t *c)
 {
     for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one) {

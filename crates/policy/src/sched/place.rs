@@ -209,8 +209,12 @@ impl Sched {
     /// The cores in turn from a place on: the only or first threads of physical cores, then the second ones.
     fn in_turn(&self, next: u16) -> impl Iterator<Item = CoreId> + '_ {
         let (next, count) = (usize::from(next), self.topology.core_count());
-        let last = if self.topology.has_smt() { 2 * count } else { count };
+        let has_smt = self.topology.has_smt();
+        let last = if has_smt { 2 * count } else { count };
         (next..last).chain(0..next).filter_map(move |turn| {
+            if !has_smt {
+                return Some(CoreId::from(turn));
+            }
             let is_second = turn >= count;
             let core = CoreId::from(if is_second { turn - count } else { turn });
             (self.topology.is_second(core) == is_second).then_some(core)
@@ -219,10 +223,13 @@ impl Sched {
 
     /// Has the allocator that takes turns begin behind a core next, for threads of a preference.
     pub fn took_turn(&self, prefer: Prefer, core: CoreId) {
-        let (count, has_smt) = (self.topology.core_count(), self.topology.has_smt());
-        let place = if self.topology.is_second(core) { count } else { 0 } + core.index();
-        let last = if has_smt { 2 * count } else { count };
-        self.cursors[prefer as usize].set(((place + 1) % last) as u16);
+        let (count, next) = (self.topology.core_count(), core.index() + 1);
+        let next = match self.topology.has_smt() {
+            true if self.topology.is_second(core) => (count + next) % (2 * count),
+            true => next,
+            false => next % count,
+        };
+        self.cursors[prefer as usize].set(next as u16);
     }
 
     fn place_in_turn(&self, thread: ThreadId, witness: impl Witness) -> CoreId {

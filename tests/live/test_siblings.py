@@ -97,3 +97,27 @@ wait
 def test_kernels_with_priorities_fetch_programs_from_slow_cores(knows: bool) -> None:
     place = int(run(guest(priorities=knows), LEFT_ON_THE_SLOW_CORE).output)
     assert (place < 4) == knows
+
+
+# Programs that never wait: the CPUs on which they are in the end.
+HOGS = """
+for n in 1 2; do
+    sh -c '
+        i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
+        read -r line </proc/$$/stat
+        set -- $line
+        echo on ${39}' &
+done
+wait
+"""
+
+
+@pytest.mark.parametrize("policy", ["abreast", "cfs", "colab", "gts", "rr"])
+def test_policies_fill_cores_with_both_threads_idle_first(policy: str) -> None:
+    machine = guest()
+    # As many as fit beside the shell that starts them.
+    words, needed = exact.under(policy, machine, ["sh", "-c", HOGS])
+    done = exact.run(machine, exact.Work(words, needed), limit_s=LIMIT_S)
+    assert done.code == 0, (done.output, done.console)
+    cpus = [int(cpu) for cpu in re.findall(r"^on (\d)$", done.output, re.MULTILINE)]
+    assert len({cpu // 2 for cpu in cpus}) == 2, (cpus, done.output)

@@ -53,6 +53,13 @@ def test_the_answer_has_everything_that_a_decision_needs() -> None:
     assert json.dumps(found.to_dict())
 
 
+def test_h36_1_the_answer_says_how_siblings_are_modelled() -> None:
+    for machine, is_told in (("i7-1360p", True), ("2B2S", False)):
+        advice = advise(UNEVEN, machine, ("linux", "cfs"), repeat=2)
+        told = [line for line in lines(advice, machine, ["./uneven"]) if line.startswith("siblings: ")]
+        assert [("p 0.60" in line) for line in told] == [True] * is_told
+
+
 def test_h35_5_the_models_own_error_is_told_by_what_the_program_is_like() -> None:
     processes, threads = load(EXACT / "build-make.ampr"), load(UNEVEN)
     told = [(processes, 1.0, "processes"), (threads, 1.0, "threads"), (processes, 0.8, "waiting")]

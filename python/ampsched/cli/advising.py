@@ -162,6 +162,11 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
         f"model: {advice.model_error.text}",
+        *(
+            f"siblings: {smt}"
+            for smt in dict.fromkeys(run.outcome.smt for run in advice.comparison.runs)
+            if smt
+        ),
         *advice.notes[-1:] * (where.partition(":")[0] == THIS),
     ]
     if advice.sharing is not None:

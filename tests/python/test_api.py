@@ -364,6 +364,13 @@ def test_a_policy_says_what_it_cannot_do_on_a_machine() -> None:
     assert ampsched.simulate("exynos5422-2B2S", "sync-1", "dtpm", energy=True).caveat is None
 
 
+def test_h36_1_a_comparison_says_once_how_siblings_are_modelled() -> None:
+    result = ampsched.compare("i7-1360p", "barrier-loop", ("cfs", "iks"))
+    smt, blind = result.caveats()
+    assert smt.startswith("i7-1360p: each of two busy threads of a core (SMT)")
+    assert blind == "iks on i7-1360p: takes the two threads of a core (SMT) for two cores"
+
+
 def test_every_governor_runs() -> None:
     for info in ampsched.governors():
         machine = "exynos5422-2B2S"

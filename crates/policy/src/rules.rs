@@ -242,6 +242,11 @@ record! {
 }
 
 impl Steal {
+    /// Whether it looks within the own cluster.
+    pub fn steals_nearby(&self) -> bool {
+        self.from == StealFrom::OwnCluster
+    }
+
     /// An unconditional step.
     pub const fn any(from: StealFrom) -> Self {
         Self {
@@ -473,5 +478,10 @@ impl Rules {
     /// Whether idle cores may interrupt threads that run on slower ones.
     pub fn pulls_running(&self) -> bool {
         self.steal.iter().any(|step| step.from == StealFrom::RunningOnSlower)
+    }
+
+    /// The same on a machine, where those that steal within a cluster also part threads that share a physical core.
+    pub fn pulls_running_on(&self, topology: &Topology) -> bool {
+        self.pulls_running() || (topology.has_smt() && self.steal.iter().any(Steal::steals_nearby))
     }
 }

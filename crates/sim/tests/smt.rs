@@ -101,6 +101,22 @@ fn an_idle_thread_hears_that_its_sibling_idles() {
     }
 }
 
+/// Two threads that share a physical core are parted when another one idles, 4 ms later.
+#[test]
+fn threads_that_share_a_core_are_parted() {
+    let text = "[[threads]]\nname='short'\ncores=[2]\nbody=[{run_us=10000,profile='unit'}]\n\
+        [[threads]]\nname='long'\ncount=2\nbody=[{set_cores=[0,1]},{run_us=1000,profile='unit'},\
+        {set_cores=[0,1,2,3]},{run_us=60000,profile='unit'}]\n";
+    let host = host(2, 0);
+    for policy in that_know_siblings().filter(|&name| !["rr", "static", "linux"].contains(&name)) {
+        let built = build_policy(policy, &[]).unwrap();
+        let outcome = simulate(&host.machine, &workload(&[text]), policy, built, &host.options);
+        // Together at 0.6 for 10 to 14 ms, then alone: 61 + 14 x 0.4 = 66.6 ms; 101 ms if they stay.
+        let end_ns = outcome.unwrap().makespan_ns;
+        assert!(end_ns < 68_000_000, "{policy}: {end_ns}");
+    }
+}
+
 /// A policy that takes no running thread, whatever its rules say.
 struct PullsNothing(Box<dyn Policy>);
 

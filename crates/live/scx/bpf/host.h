@@ -205,7 +205,8 @@ static __noinline void run_thread(sched_t *s, call_t *c, u32 core, u32 thread)
         c->wake_idle = true;
     /* As a middle core may pull from a slow one, the threads that start on any core but the fastest are announced to
      * cores without work. */
-    if ((own->migrations != migrations || core_of(s, core)->class < s->top_class) && s->pulls_running)
+    if ((own->migrations != migrations || core_of(s, core)->class < s->top_class || shares_core(s, core)) &&
+        s->pulls_running)
         c->rekick_idle = true;
 }
 
@@ -370,12 +371,13 @@ static __always_inline bool can_take(sched_t *s, pick_t *pick)
     return queue != queue_of(s, pick->core) && can_spare(queue) && fits(s, pick->thread, pick->core, pick->except);
 }
 
-/* Whether the thread that a core has chosen still runs on a slower one. */
+/* Whether the thread that a core has chosen still runs on a slower one, or on a shared one. */
 static __always_inline bool can_pull(sched_t *s, pick_t *pick)
 {
     thread_t *own = thread_of(s, pick->thread);
     return own->state == STATE_RUNNING && own->pull_to == NONE && !own->held && allows(s, pick->thread, pick->core) &&
-           core_of(s, own->core)->class < core_of(s, pick->core)->class;
+           (core_of(s, own->core)->class < core_of(s, pick->core)->class ||
+            (shares_core(s, own->core) && !shares_core(s, pick->core)));
 }
 
 /* Records whether it does. */

@@ -5,6 +5,9 @@
 
 #include "by_load.h"
 
+/* How long two threads have shared a physical core before one of them is taken to an idle one. */
+#define SHARED_NS 4000000
+
 /* Whether a waiting thread may be run by a core. */
 static __always_inline bool fits(sched_t *s, u32 thread, u32 core, u32 except)
 {
@@ -190,6 +193,46 @@ static __always_inline void try_steal(sched_t *s, pick_t *pick, steal_t *step)
         pick->kind = PICK_RUN;
 }
 
+/* A thread that an idle core with an idle sibling takes from two that share a physical core of its class, those who
+ * have for longest, or when it would. After crates/policy/src/sched/part.rs. */
+global_subprog done_t part(__arg_arena sched_t *s, __arg_arena pick_t *pick)
+{
+    u32 core = pick->core;
+    u64 least_ns = opaque(s, NEVER);
+    pick->thread = NONE;
+    if (shares_core(s, core))
+        return DONE;
+    for (u32 other = s->zero; other < s->core_count && can_loop; other += s->one) {
+        core_t *own = core_of(s, other);
+        if (own->sibling == NONE || own->class != core_of(s, core)->class || own->running == NONE)
+            continue;
+        core_t *beside = core_of(s, own->sibling);
+        if (beside->running == NONE || !allows(s, own->running, core) || thread_of(s, own->running)->pull_to != NONE)
+            continue;
+        u64 since_ns = max(own->since_ns, beside->since_ns);
+        if (since_ns >= least_ns)
+            continue;
+        least_ns = since_ns;
+        pick->thread = own->running;
+    }
+    if (pick->thread == NONE)
+        return DONE;
+    if (pick->now_ns < least_ns + SHARED_NS)
+        pick->recheck_ns = min(pick->recheck_ns, least_ns + SHARED_NS);
+    else
+        pick->kind = PICK_PULL;
+    return DONE;
+}
+
+/* Whether idle cores like this one steal within a cluster. */
+static __always_inline bool steals_nearby(sched_t *s, u32 core)
+{
+    for (u32 i = s->zero; i < rule(s, steps) && can_loop; i += s->one)
+        if (at(s->rules.steal, i).from == STEAL_FROM_OWN_CLUSTER && may_try(s, core, &at(s->rules.steal, i)))
+            return true;
+    return false;
+}
+
 /* What the steal steps yield. It only looks, so that no lock is needed but those of rounds. */
 global_subprog done_t pick_elsewhere(__arg_arena sched_t *s, __arg_arena pick_t *pick)
 {
@@ -204,6 +247,9 @@ global_subprog done_t pick_elsewhere(__arg_arena sched_t *s, __arg_arena pick_t 
     for (u32 i = s->zero; i < rule(s, steps) && can_loop && pick->kind == PICK_IDLE && !pick->passed; i += s->one)
         if (may_try(s, pick->core, &at(s->rules.steal, i)))
             try_steal(s, pick, &at(s->rules.steal, i));
+    if (has_smt(s) && pick->kind == PICK_IDLE && !pick->passed && pick->instead_of == NONE &&
+        steals_nearby(s, pick->core))
+        part(s, pick);
     if (pick->kind == PICK_IDLE)
         pick->thread = NONE;
     return DONE;

@@ -153,7 +153,7 @@ pub fn state(
         cursors: [0; 3],
         free_slot: NONE,
         top_class: topology.top_class().0.into(),
-        pulls_running: rules.pulls_running().into(),
+        pulls_running: rules.pulls_running_on(topology).into(),
         zero: 0,
         one: 1,
         stuck: 0,

@@ -32,7 +32,7 @@ impl Sched {
     /// by a thread that the idle one could take.
     pub(super) fn looks_again(&self, now_ns: Ns) -> Option<Ns> {
         let some_run = self.idle_cores() < self.topology.core_count();
-        (some_run && self.rules.pulls_running()).then_some(now_ns + LOOK_AGAIN_NS)
+        (some_run && self.pulls_running()).then_some(now_ns + LOOK_AGAIN_NS)
     }
 
     /// [`crate::Allocator::ByLoad`].

@@ -15,6 +15,7 @@ mod eevdf;
 mod load;
 mod moves;
 mod observe;
+mod part;
 mod pick;
 mod place;
 mod planned;

@@ -82,10 +82,19 @@ impl Sched {
                 }
             }
         }
+        if self.topology.has_smt() && instead_of.is_none() {
+            match self.part(core, now_ns, witness) {
+                Ok(Some(thread)) => return Pick::Pull(thread),
+                Ok(None) => {}
+                Err(later_ns) => {
+                    recheck_ns = Some(recheck_ns.map_or(later_ns, |ns| ns.min(later_ns)))
+                }
+            }
+        }
         Pick::Idle { recheck_ns }
     }
 
-    fn may_try(&self, core: CoreId, step: &Steal) -> bool {
+    pub(super) fn may_try(&self, core: CoreId, step: &Steal) -> bool {
         match step.who {
             Prefer::Any => true,
             Prefer::Big => self.topology.is_big(core),

@@ -211,7 +211,7 @@ impl Engine<'_> {
     #[inline]
     fn let_sibling_look(&mut self, core: CoreId) {
         let Some(other) = self.sched.topology().sibling(core) else { return };
-        if !self.sched.is_free(other) || !self.sched.rules().pulls_running() {
+        if !self.sched.is_free(other) || !self.sched.pulls_running() {
             return;
         }
         let now_ns = self.events.now_ns();

@@ -289,14 +289,15 @@ impl Engine<'_> {
             self.kick_idle_cores(self.events.now_ns());
         }
         let topology = self.sched.topology();
-        if migrated || topology.core(core).class < topology.top_class() {
+        let is_slow = topology.core(core).class < topology.top_class();
+        if migrated || is_slow || self.sched.shares_core(core) {
             self.remind_idle_cores();
         }
     }
 
-    /// A core without work may pull a thread that starts on a slower one, once it has been there long enough.
+    /// A core without work may pull a thread that starts on a slower or shared one, once it has been there long enough.
     fn remind_idle_cores(&mut self) {
-        if !self.sched.rules().pulls_running() {
+        if !self.sched.pulls_running() {
             return;
         }
         for other in self.sched.topology().cores() {

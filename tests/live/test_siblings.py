@@ -112,8 +112,8 @@ wait
 """
 
 
-# Two have cores of their own beside the shell that starts them. Of three, one has to be parted from its sibling when the
-# shell waits; a policy that fetches programs from the slow core then shows nothing in the end.
+# Two have cores of their own beside the shell that starts them. Of three, one has to be parted from its sibling when
+# the shell waits; policies that fetch programs from the slow core show nothing of that in the end.
 @pytest.mark.parametrize(
     ("policy", "hogs"), [("rr", 2), ("abreast", 2), ("colab", 2), ("gts", 2), ("cfs", 3)]
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from test_system_recording import needs_tracing
 
-from ampsched import simulate
+from ampsched import InputError, simulate
 from ampsched.catalog import Catalog
 from ampsched.recording import load
 from ampsched.recording.check import check
@@ -99,8 +99,17 @@ if __name__ == "__main__":
 def test_h35_1_a_pool_of_processes_is_as_fast_as_the_cores(tmp_path: Path) -> None:
     """One of its threads polls what another one reads."""
     (tmp_path / "pool.py").write_text(POOL)
-    work_ms, known, took_ms = recorded([sys.executable, str(tmp_path / "pool.py")], tmp_path)
-    assert took_ms(20) <= allowed_ms(work_ms)
+    # Of about 30 recordings, one cannot be replayed: Python's own lock passes by a condition, and in the end the pool
+    # takes another lock in another order than it did (docs/explanation/limits.md).
+    for attempt in range(3):
+        work_ms, known, took_ms = recorded([sys.executable, str(tmp_path / "pool.py")], tmp_path)
+        try:
+            fast_ms = took_ms(20)
+            break
+        except InputError as error:
+            if "deadlock" not in str(error) or attempt == 2:
+                raise
+    assert fast_ms <= allowed_ms(work_ms)
     assert took_ms(0.1) >= 10 * work_ms / 4
     assert known > 0.9
 

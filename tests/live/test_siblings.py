@@ -117,9 +117,9 @@ wait
 @pytest.mark.parametrize(
     ("policy", "hogs"), [("rr", 2), ("abreast", 2), ("colab", 2), ("gts", 2), ("cfs", 3)]
 )
-def test_policies_fill_cores_with_both_threads_idle_first(policy: str, hogs: int) -> None:
+def test_policies_fill_cores_with_both_threads_idle_first(policy: str, hogs: int, loader: Path) -> None:
     machine = guest()
-    words, needed = exact.under(policy, machine, ["sh", "-c", HOGS.format(hogs=hogs)])
+    words, needed = exact.under(policy, machine, ["sh", "-c", HOGS.format(hogs=hogs)], loader)
     done = exact.run(machine, exact.Work(words, needed), limit_s=LIMIT_S)
     assert done.code == 0, (done.output, done.console)
     cpus = [int(cpu) for cpu in re.findall(r"^on (\d)$", done.output, re.MULTILINE)]

@@ -65,6 +65,13 @@ impl Cluster {
         (self.sharing.smt_speed.is_some() && other < self.cores.len()).then_some(other)
     }
 
+    /// The cores that are two threads of one physical core, each pair once, the first thread first.
+    pub fn pairs(&self) -> impl Iterator<Item = (CoreId, CoreId)> + '_ {
+        let second = |place: usize| self.sibling(place).filter(|&other| other > place);
+        let of = move |(place, &core)| second(place).map(|other| (core, self.cores[other]));
+        self.cores.iter().enumerate().filter_map(of)
+    }
+
     /// Compares two clusters at their highest frequencies: the faster one comes first, measured as the capacity of
     /// cores is ([`crate::energy_models`]).
     pub(crate) fn by_speed(&self, other: &Cluster) -> Ordering {

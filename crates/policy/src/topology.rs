@@ -146,11 +146,7 @@ impl Topology {
                 energy_model,
             })
             .collect();
-        let pairs = machine.clusters.iter().flat_map(|cluster| {
-            let other = |place: usize| cluster.sibling(place).map(|other| cluster.cores[other]);
-            let of = move |(place, &core)| other(place).map(|other| (core, other));
-            cluster.cores.iter().enumerate().filter_map(of)
-        });
+        let pairs = machine.clusters.iter().flat_map(Cluster::pairs);
         Self {
             board: Board::of(machine).map(Box::new),
             kernel_view: Some(machine.kernel_view),

@@ -228,14 +228,11 @@ impl Machine {
     /// The threads that share a core (SMT): two cores' numbers, and the speed of each while both are busy, 1 for alone.
     #[getter]
     fn siblings(&self) -> Vec<(u16, u16, f64)> {
-        let of = |cluster: &ampsched_model::Cluster| {
-            let pair = |place: usize| {
-                let other = cluster.sibling(place).filter(|&other| other > place)?;
-                Some((cluster.cores[place].0, cluster.cores[other].0, cluster.sharing.smt_speed?))
-            };
-            (0..cluster.cores.len()).filter_map(pair).collect::<Vec<_>>()
-        };
-        self.inner.clusters.iter().flat_map(of).collect()
+        let with_two = self.inner.clusters.iter().filter_map(|cluster| {
+            let speed = cluster.sharing.smt_speed?;
+            Some(cluster.pairs().map(move |(one, other)| (one.0, other.0, speed)))
+        });
+        with_two.flatten().collect()
     }
 
     /// Frequencies of a cluster in MHz, ascending.

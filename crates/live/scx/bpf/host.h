@@ -120,8 +120,8 @@ static __noinline bool wake_first_idle(sched_t *s, call_t *c, bool late)
     return false;
 }
 
-/* All could look, as in the simulator, and the first one would be served; the others learn only when to look again.
- */
+/* Kicks one idle core. All could look, as in the simulator, and the first one would be served; the others learn only
+ * when to look again. */
 static __always_inline void wake_idle_core(sched_t *s, call_t *c)
 {
     if (!wake_first_idle(s, c, false) && has_smt(s))

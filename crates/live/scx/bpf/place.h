@@ -41,25 +41,20 @@ static __always_inline bool shares_core(sched_t *s, u32 core)
     return waits || core_of(s, other)->running != NONE;
 }
 
-/* Weight per rated core of the core's queue; of equal ones a core without a thread first, and of those one with a
- * physical core for itself: (load, running, shares) as one number. */
-static __always_inline u64 load_of_core(sched_t *s, u32 core, u64 load, bool shares)
+/* Weight per rated core of the core's queue, with a thread of a weight, or 0 for none; of equal ones a core without a
+ * thread first, and of those one with a physical core for itself: (load, running, shares) as one number. With a thread,
+ * two busy threads of a physical core have half of it each. */
+static __always_inline u64 load_with(sched_t *s, u32 core, u32 weight)
 {
+    queue_t *queue = queue_of(s, core);
+    bool shares = shares_core(s, core);
+    u64 load = scaled(queue, queue->load + weight) << (weight && shares);
     return opaque(s, load << 2 | (u64)(core_of(s, core)->running != NONE) << 1 | shares);
 }
 
 static __always_inline u64 load_on(sched_t *s, u32 core)
 {
-    return load_of_core(s, core, scaled_load(queue_of(s, core)), shares_core(s, core));
-}
-
-/* With a weight more; two busy threads of a physical core have half of it each. */
-static __always_inline u64 load_with(sched_t *s, u32 core, u32 weight)
-{
-    queue_t *queue = queue_of(s, core);
-    bool shares = shares_core(s, core);
-    u64 load = scaled(queue, queue->load + weight);
-    return load_of_core(s, core, weight && shares ? load << 1 : load, shares);
+    return load_with(s, core, 0);
 }
 
 /* The first of the least loaded cores that the thread may use, of those that it prefers if `preferred`; of equal

@@ -241,7 +241,7 @@ impl Engine<'_> {
 /// How the two threads of a core are modelled, by speed.
 fn smt(clusters: &[Cluster]) -> Option<String> {
     let with_two = clusters.iter().filter_map(|cluster| {
-        let speed = cluster.sharing.smt_speed.filter(|_| cluster.cores.len() > 1)?;
+        let speed = cluster.sharing.smt_speed.filter(|_| cluster.pairs().next().is_some())?;
         Some(format!("{} {speed:.2}", cluster.name))
     });
     let speeds: Vec<String> = with_two.collect();

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from ampsched.vm.exact.devicetree import Cluster
-from ampsched.vm.exact.siblings import places
+from ampsched.vm.exact.siblings import indexes
 
 OPTION = " amd_pstate=active"
 """What the kernel has to be told: this mode changes no frequency, so the time stamp counter stays its clock."""
@@ -41,13 +41,10 @@ def table(clusters: Sequence[Cluster]) -> bytes:
         for core in cluster.cores
     }
     pairs = [pair for cluster in clusters for pair in cluster.siblings]
-    each = places(len(level_of), pairs)
-    # QEMU names processors by its own numbers, which have gaps where cores have one thread.
-    indexes = [2 * core + thread if pairs else core for core, thread in each]
     scopes = [_scope("\\_SB_", _capabilities())]
     scopes += [
         _scope(f"\\_SB_.CPUS.C{index:03X}", NAME + b"_CPC" + _performance(level_of[cpu]))
-        for cpu, index in enumerate(indexes)
+        for cpu, index in enumerate(indexes(len(level_of), pairs))
     ]
     return _with_header(b"".join(scopes))
 

@@ -27,6 +27,16 @@ def places(cores: int, pairs: Pairs) -> list[tuple[int, int]]:
     return found
 
 
+def indexes(cores: int, pairs: Pairs) -> list[int]:
+    """QEMU's number of each CPU on x86-64; it has gaps where cores have one thread, if others have two.
+
+    Args:
+        cores: Number of CPUs.
+        pairs: Those that share a core.
+    """
+    return [2 * core + thread if pairs else core for core, thread in places(cores, pairs)]
+
+
 def topology(cores: int, pairs: Pairs, model: str) -> tuple[str, list[str]]:
     """What QEMU's option ``-smp`` says of a computer with these siblings, and further words that add its CPUs.
 
@@ -57,6 +67,6 @@ def clock_lines(classes: Sequence[int], pairs: Pairs, *, has_gaps: bool) -> list
     """
     lines = [f"cpu {each}" for each in classes]
     if pairs and has_gaps:
-        each = places(len(classes), pairs)
-        lines = [f"{line} {2 * core + thread}" for line, (core, thread) in zip(lines, each, strict=True)]
+        numbers = indexes(len(classes), pairs)
+        lines = [f"{line} {number}" for line, number in zip(lines, numbers, strict=True)]
     return [*lines, *(f"siblings {one} {other} {round(PPM * speed)}" for one, other, speed in pairs)]

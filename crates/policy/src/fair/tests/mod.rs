@@ -60,13 +60,23 @@ fn equal(cores: usize) -> Topology {
 
 /// Two fast cores, then so many modules of four slow ones that share a second-level cache.
 fn hybrid(modules: usize) -> Topology {
+    with_modules(2, modules, Sees::Priorities)
+}
+
+/// So many fast cores, then so many such modules.
+fn with_modules(fast: usize, modules: usize, sees: Sees) -> Topology {
     let clusters: Vec<(usize, f64)> =
-        std::iter::once((2, 1024.0)).chain(std::iter::repeat_n((4, 560.0), modules)).collect();
-    let topology = machine(&clusters, Sees::Priorities, LastLevelCache::Machine);
+        std::iter::once((fast, 1024.0)).chain(std::iter::repeat_n((4, 560.0), modules)).collect();
+    let topology = machine(&clusters, sees, LastLevelCache::Machine);
     let mut clusters = topology.clusters().to_vec();
     clusters[1..].iter_mut().for_each(|cluster| cluster.shares_l2 = true);
-    let view = KernelView { sees: Sees::Priorities, last_level_cache: LastLevelCache::Machine };
+    let view = KernelView { sees, last_level_cache: LastLevelCache::Machine };
     Topology::from_clusters(clusters).seen_as(view)
+}
+
+/// The first cores in pairs of two threads of one physical core.
+fn pairs(count: usize) -> impl Iterator<Item = (CoreId, CoreId)> {
+    (0..count).map(|pair| (CoreId::from(2 * pair), CoreId::from(2 * pair + 1)))
 }
 
 /// Two cores of half the capacity, then two full ones, with one cache.

@@ -80,9 +80,8 @@ fn an_idle_p_core_relieves_another() {
 fn without_priorities_e_cores_relieve_p_cores_since_6_6() {
     // Before, an idle E-core of its own, as on a machine without modules, saw no more than one idle core more.
     let topology = || {
-        let pairs = [(CoreId(0), CoreId(1))];
         machine(&[(2, 1024.0), (2, 1024.0)], Sees::Nothing, LastLevelCache::Machine)
-            .with_siblings(pairs)
+            .with_siblings(pairs(1))
     };
     for (kernel, moves) in [(V6_1, false), (V6_6, true), (V6_18, true), (V7_3, true)] {
         let mut rig = rig(kernel, topology(), &[2, 3]);
@@ -95,9 +94,8 @@ fn without_priorities_e_cores_relieve_p_cores_since_6_6() {
 fn a_core_that_is_wholly_idle_balances_first() {
     // `should_we_balance`: 1 is idle, but 0 is busy; 2 and 3 are a whole. Without one it is 1's turn.
     let topology = || {
-        let pairs = (0..4).map(|core| (CoreId::from(2 * core), CoreId::from(2 * core + 1)));
         machine(&[(4, 1024.0), (4, 1024.0)], Sees::Nothing, LastLevelCache::Cluster)
-            .with_siblings(pairs)
+            .with_siblings(pairs(4))
     };
     let turns = |kernel, idle: &[usize], level| {
         let rig = rig(kernel, topology(), idle);
@@ -204,10 +202,7 @@ fn up_to_6_3_numbers_of_busy_siblings_decided() {
 #[test]
 fn misfits_go_to_wholly_idle_cores_since_7_2() {
     // `update_sd_pick_busiest`, `env->dst_core_idle`: 2 and 3 are siblings of 1024, 0 and 1 of 512.
-    let topology = || {
-        let pairs = [(CoreId(0), CoreId(1)), (CoreId(2), CoreId(3))];
-        little_and_big().with_siblings(pairs)
-    };
+    let topology = || little_and_big().with_siblings(pairs(2));
     for (kernel, taken) in [(V6_18, true), (V7_3, false)] {
         let rig = rig(kernel, topology(), &[1, 3]);
         let misfit = GroupStats { kind: GroupType::Misfit, misfit_load: 700, ..group(2, 1, true) };
@@ -286,8 +281,7 @@ fn since_6_4_priorities_do_not_count_where_two_siblings_are_busy() {
 #[test]
 fn little_cores_help_big_ones_of_which_both_threads_are_busy_since_7_2() {
     // `sched_balance_find_src_rq`, `smt_degraded_cap`: one thread each on 2 and 3, siblings of 1024.
-    let topology =
-        || little_and_big().with_siblings([(CoreId(0), CoreId(1)), (CoreId(2), CoreId(3))]);
+    let topology = || little_and_big().with_siblings(pairs(2));
     for (kernel, idle, source) in
         [(V6_18, &[0, 1][..], None), (V7_3, &[0, 1], Some(2)), (V7_3, &[0, 1, 3], None)]
     {

@@ -6,21 +6,12 @@ use super::*;
 /// So many physical cores of two threads each, then so many modules of four slow cores that share a second-level
 /// cache.
 pub(super) fn smt_hybrid(fast: usize, modules: usize, sees: Sees) -> Topology {
-    let clusters: Vec<(usize, f64)> = std::iter::once((2 * fast, 1024.0))
-        .chain(std::iter::repeat_n((4, 560.0), modules))
-        .collect();
-    let topology = machine(&clusters, sees, LastLevelCache::Machine);
-    let mut clusters = topology.clusters().to_vec();
-    clusters[1..].iter_mut().for_each(|cluster| cluster.shares_l2 = true);
-    let view = KernelView { sees, last_level_cache: LastLevelCache::Machine };
-    let pairs = (0..fast).map(|core| (CoreId::from(2 * core), CoreId::from(2 * core + 1)));
-    Topology::from_clusters(clusters).seen_as(view).with_siblings(pairs)
+    with_modules(2 * fast, modules, sees).with_siblings(pairs(fast))
 }
 
 /// So many equal physical cores of two threads each.
 pub(super) fn smt(cores: usize) -> Topology {
-    let pairs = (0..cores).map(|core| (CoreId::from(2 * core), CoreId::from(2 * core + 1)));
-    equal(2 * cores).with_siblings(pairs)
+    equal(2 * cores).with_siblings(pairs(cores))
 }
 
 impl Rig {
@@ -178,9 +169,8 @@ fn where_capacities_differ_siblings_count_since_7_2() {
     // `asym_fits_cpu`, `select_idle_capacity`: 2 x 2 threads of 512, 2 x 2 of 1024. Of 100 on core 1, beside a busy
     // one: 6.18 stays, 7.3 takes the next idle physical core where it fits. 500 fits on no little one.
     let topology = || {
-        let pairs = (0..4).map(|core| (CoreId::from(2 * core), CoreId::from(2 * core + 1)));
         machine(&[(4, 512.0), (4, 1024.0)], Sees::Capacities, LastLevelCache::Machine)
-            .with_siblings(pairs)
+            .with_siblings(pairs(4))
     };
     for (kernel, util, idle, expected) in [
         (V6_18, 100, &[1, 2, 3, 6, 7][..], 1),

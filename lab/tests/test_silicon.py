@@ -8,8 +8,8 @@ import pytest
 from conftest import ROOT
 
 from ampsched import Catalog
-from ampsched_lab.silicon import data, fit, judge, machines, report, trees
-from ampsched_lab.silicon.chip import Kind, everything, some
+from ampsched_lab.silicon import data, fit, intel, judge, machines, report, trees
+from ampsched_lab.silicon.chip import Kind, changed, everything, some
 from ampsched_lab.silicon.lot import drawn, family, halves
 
 TREE = """/ {
@@ -151,7 +151,9 @@ def test_threads_share_memory_and_slow_each_other_down() -> None:
     little, big = Kind.of("s922x")
     apart = sum(kind.cores * kind.speed("compress") for kind in (little, big))
     assert everything("s922x", "compress") < 0.95 * apart
-    assert some("s922x", "coremark", {"big"}) == pytest.approx(big.cores * big.speed("coremark"), rel=0.01)
+    assert sum(some("s922x", "coremark", {"big"})) == pytest.approx(
+        big.cores * big.speed("coremark"), rel=0.01
+    )
 
 
 def test_device_trees_are_read() -> None:
@@ -174,3 +176,32 @@ def test_the_catalogue_reads_them() -> None:
     shipped = {entry.name for entry in Catalog.shipped().entries("machine")}
     assert set(data.chips()) <= shipped
     assert json.loads((data.FOLDER / "lot.json").read_text("utf-8")) == halves()
+
+
+def test_the_law_of_power_gives_back_what_it_was_made_of() -> None:
+    chip, kept = intel.facts()["i9-12900k"], data.kept("fitted")["intel"]
+    law = intel.Law(kept["power"])
+    assert {name: round(value) for name, value in law.coefficients.items()} == kept["uw_per_mhz_v2"]
+    assert law.all_w(0) == pytest.approx(chip["all_w"])
+    e = chip["e"]
+    e_w = e["cores"] * intel.watts(law.coefficients[e["core_type"]], e["all"], e["highest"], law.power)
+    assert e_w + chip["idle_w"] == pytest.approx(chip["e_w"])
+    assert intel.fitted() == kept, "fitted anew it is another: make -C lab silicon MORE=--fit"
+    # More power is never less work, and a core at its highest clock has the highest voltage.
+    assert law.work(chip["base_w"], {"golden-cove": 1.2, "gracemont": 0.9}) < law.work(
+        chip["turbo_w"], {"golden-cove": 1.2, "gracemont": 0.9}
+    )
+    assert intel.voltage(1) == intel.facts()["volts"]["high"]
+
+
+def test_a_limit_takes_clocks_away_and_a_ladder_those_of_many_cores() -> None:
+    chip = "i9-13900k"
+    one, two, all_ = (
+        some(chip, "coremark", {"p"}, every=each)[0] for each in (16, 8, 2)
+    )  # one, two and all eight P-cores
+    assert one == pytest.approx(two)
+    assert all_ == pytest.approx(one * 5500 / 5800, rel=0.01)
+    limited, unlimited = (
+        sum(changed(chip, "coremark", (r"(pl[12]_mw) = \d+", rf"\1 = {mw}"))[0]) for mw in (65_000, 10**6)
+    )
+    assert 0.4 < limited / unlimited < 0.6

@@ -51,6 +51,9 @@ fn every_shipped_name_resolves_and_is_described() {
             assert!(text.contains(&name), "{text}");
         }
     }
+    let hybrid = catalog.describe(FileKind::Machine, "i9-13900k").unwrap();
+    assert!(hybrid.contains("points: 51 from 800 MHz 0.65 V to 5800 MHz 1.3 V\n"), "{hybrid}");
+    assert!(hybrid.contains("power limit: 253000 mW on average"), "{hybrid}");
 }
 
 #[test]
@@ -156,10 +159,13 @@ fn machines_with_power_are_complete_and_others_say_that_they_have_none() {
         }
     }
     let expected = [
+        "core-ultra-7-155h",
         "exynos5422",
         "exynos5422-2B2S",
         "exynos5422-3B3S",
         "hikey960",
+        "i7-1360p",
+        "i9-13900k",
         "juno",
         "pixel",
         "qcs6490",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ampsched_lab.silicon.data import chips
 from ampsched_lab.silicon.machines import Cluster, machine_file
-from ampsched_lab.silicon.simulated import profile, speeds
+from ampsched_lab.silicon.simulated import BENCHMARK_MS, UNTIL_MS, profile, speeds
 
 
 @dataclass(frozen=True)
@@ -62,29 +62,46 @@ class Kind:
 
 def everything(chip: str, program: str) -> float:
     """Million instructions per second of a thread on every hardware thread of the shipped machine."""
-    return sum(speeds(chip, profile(program), _cores(chip, Kind.of(chip))))
+    return sum(speeds(chip, profile(program), _cores(chip, Kind.of(chip)), _until_ms(chip)))
 
 
-def some(chip: str, program: str, names: set[str]) -> float:
-    """The same with a thread on every hardware thread of some clusters."""
-    return sum(
-        speeds(chip, profile(program), _cores(chip, [kind for kind in Kind.of(chip) if kind.name in names]))
-    )
+def _until_ms(chip: str) -> int:
+    """Where power is limited, as long as the benchmark runs; elsewhere nothing changes."""
+    return BENCHMARK_MS if "limit" in chips()[chip] else UNTIL_MS
+
+
+def some(chip: str, program: str, names: set[str], every: int = 1) -> list[float]:
+    """Million instructions per second of a thread on every hardware thread of some clusters, or on one in so many."""
+    kinds = [kind for kind in Kind.of(chip) if kind.name in names]
+    return speeds(chip, profile(program), _cores(chip, kinds)[::every])
 
 
 def _cores(chip: str, kinds: list[Kind]) -> list[int]:
     return [kind.first + number for kind in kinds for number in range(kind.cores * kind.threads)]
 
 
-def together(chip: str, program: str, bandwidth_mb_s: float, smt_speed: float | None = None) -> float:
-    """All cores over the sum of all cores alone, if the memory carried so much, and two threads of a core did."""
-    text = re.sub(r"bandwidth_mb_s = \d+", f"bandwidth_mb_s = {bandwidth_mb_s:.0f}", machine_file(chip))
-    if smt_speed:
-        text = re.sub(r"smt_speed = [\d.]+", f"smt_speed = {smt_speed}", text)
+def changed(chip: str, program: str, *changes: tuple[str, str]) -> tuple[list[float], float]:
+    """Million instructions per second of a thread on every hardware thread, and the sum of all cores alone.
+
+    Args:
+        chip: Its name.
+        program: That all run.
+        changes: Regular expressions, and what is put in the chip's machine file instead.
+    """
+    text = machine_file(chip)
+    for pattern, other in changes:
+        text = re.sub(pattern, other, text)
     kinds = Kind.of(chip)
     with tempfile.TemporaryDirectory(prefix="ampsched-silicon-") as folder:
         path = Path(folder) / f"{chip}.toml"
         path.write_text(text, "utf-8")
         own = profile(program)
-        singles = sum(kind.cores * speeds(path, own, [kind.first])[0] for kind in kinds)
-        return sum(speeds(path, own, _cores(chip, kinds))) / singles
+        alone = sum(kind.cores * speeds(path, own, [kind.first])[0] for kind in kinds)
+        return speeds(path, own, _cores(chip, kinds), _until_ms(chip)), alone
+
+
+def together(chip: str, program: str, bandwidth_mb_s: float, *changes: tuple[str, str]) -> float:
+    """All cores over the sum of all cores alone, if the memory carried so much, and with other changes."""
+    memory = (r"bandwidth_mb_s = \d+", f"bandwidth_mb_s = {bandwidth_mb_s:.0f}")
+    every, alone = changed(chip, program, memory, *changes)
+    return sum(every) / alone

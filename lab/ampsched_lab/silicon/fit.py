@@ -7,6 +7,7 @@ from statistics import mean
 import numpy as np
 from scipy.optimize import least_squares
 
+from ampsched_lab.silicon import intel
 from ampsched_lab.silicon.chip import Kind, together
 from ampsched_lab.silicon.data import SEVEN_ZIP, SHIPPED, chips, coremark, keep, kept, seven_zip
 from ampsched_lab.silicon.lot import halves
@@ -162,9 +163,11 @@ def fit() -> None:
         found["profiles"][program] = {key: round(value, 4) for key, value in values.items()}
         found["scores"][program], found["errors"][program] = round(score, 6), round(error, 4)
         print(program, found["profiles"][program], score, error)
-    keep("fitted", found)
+    # What machine files need of the last fit stays until it is done.
+    keep("fitted", {**kept("fitted"), **found})
     share, factors = memory_share([name for name in names if "seven_zip" in chips()[name]])
-    keep("fitted", {**found, "memory_share": share, "all_threads": factors, "energy": fitted_law(names)})
+    law = {"energy": fitted_law(names), "intel": intel.fitted()}
+    keep("fitted", {**found, "memory_share": share, "all_threads": factors, **law})
     print(kept("fitted"))
     write(SHIPPED)
 

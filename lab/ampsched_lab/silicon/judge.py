@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 from typing import Any
 
-from ampsched_lab.silicon.chip import Kind, everything, some, together
+from ampsched_lab.silicon.chip import Kind, changed, everything, some, together
 from ampsched_lab.silicon.data import SEVEN_ZIP, chips, coremark, kept, seven_zip
 from ampsched_lab.silicon.fit import energies, law, memory_share
 from ampsched_lab.silicon.lot import halves
@@ -13,8 +13,12 @@ from ampsched_lab.silicon.simulated import alone, profile, score
 
 AIMS = {"coremark": 0.10, "seven-zip": 0.10, "all-cores": 0.08, "energy": 0.10, "facts": 0.10}
 FIT, JUDGE = "fit", "judge"
-JOHN = {"P-cores alone": 118.9, "E-cores alone": 80.9, "all threads": 108.8}
-"""Millions of candidates per second on an i9-13900: openwall/john, issue 5435."""
+JOHN = {"8 P-cores": 118.9, "16 E-cores": 80.9, "32 threads": 108.8}
+"""Millions of candidates per second on an i9-13900, one thread on each P-core: openwall/john, issue 5435."""
+LIMITED = {"45 W / no limit": 0.44, "65 W / no limit": 0.57, "95 W / no limit": 0.70}
+"""Cinebench R23 on an i9-13900K whose power is limited: Boring Text Reviews, i9-13900K (2023)."""
+SCALED = {"150 W / 253 W": 1 / (1.10 * 1.035), "205 W / 253 W": 1 / 1.035}
+"""Encoding H.265 on one: about 10 % from 150 to 205 W and 3.5 % from there; r/hardware, January 2023."""
 LLAMA = {"8 threads": 3.84, "4 big cores": 6.92}
 """Tokens per second on an RK3588: ggml-org/llama.cpp, issue 7176."""
 
@@ -115,26 +119,43 @@ def of_energy(chip: str, values: Mapping[str, float] | None = None) -> Iterator[
 
 def facts() -> Iterator[Row]:
     """What is known of chips that are not in the data."""
+
+    def fact(chip: str, what: str, measured: float, ours: float) -> Row:
+        return Row("facts", JUDGE, chip, what, measured, ours)
+
     chip, program = "i9-13900k", "coremark"
-    every = [kind.name for kind in Kind.of(chip)]
-    p, e = (some(chip, program, set(names)) for names in (every[:1], every[1:]))
-    both = some(chip, program, set(every))
-    yield Row(
-        "facts", JUDGE, chip, "john, E-cores / P-cores", JOHN["E-cores alone"] / JOHN["P-cores alone"], e / p
-    )
-    apart = JOHN["P-cores alone"] + JOHN["E-cores alone"]
-    yield Row("facts", JUDGE, chip, "john, all / (P + E)", JOHN["all threads"] / apart, both / (p + e))
+    ratio, share = john()
+    yield fact(chip, "john, 16 E-cores / 8 P-cores", JOHN["16 E-cores"] / JOHN["8 P-cores"], ratio)
+    apart = JOHN["8 P-cores"] + JOHN["16 E-cores"]
+    yield fact(chip, "john, 32 threads / (P + E)", JOHN["32 threads"] / apart, share)
+    for what, measured in (*LIMITED.items(), *SCALED.items()):
+        part, whole = (_limited(chip, program, word) for word in what.split(" / "))
+        yield fact(chip, what, measured, part / whole)
     little, big, _ = Kind.of("rk3588")
-    # The threads divide each product of matrices evenly and wait for the last one.
+    # These, too: each product of matrices.
     ours = 8 * little.speed(program) / (4 * big.speed(program))
-    yield Row(
-        "facts",
-        JUDGE,
-        "rk3588",
-        "llama.cpp, 8 threads / 4 big cores",
-        LLAMA["8 threads"] / LLAMA["4 big cores"],
-        ours,
+    yield fact(
+        "rk3588", "llama.cpp, 8 threads / 4 big cores", LLAMA["8 threads"] / LLAMA["4 big cores"], ours
     )
+
+
+def john(e_speed: float = 1.0) -> tuple[float, float]:
+    """E-cores over P-cores, and all threads over both alone, if E-cores were so fast: its threads share work evenly."""
+    chip, program = "i9-13900k", "coremark"
+    e_cores = {kind.name for kind in Kind.of(chip)} - {"p"}
+    p = sum(some(chip, program, {"p"}, every=2))
+    e = e_speed * sum(some(chip, program, e_cores))
+    together = some(chip, program, {"p", *e_cores})
+    first_e = sum(kind.cores * kind.threads for kind in Kind.of(chip) if kind.name == "p")
+    # They wait for the last one.
+    slowest = min(*together[:first_e], *(e_speed * each for each in together[first_e:]))
+    return e / p, len(together) * slowest / (p + e)
+
+
+def _limited(chip: str, program: str, limit: str) -> float:
+    """What all hardware threads do under a power limit, such as `65 W`, or with none."""
+    pl_mw = 1e6 if limit == "no limit" else 1000 * float(limit.removesuffix(" W"))
+    return sum(changed(chip, program, (r"(pl[12]_mw) = \d+", rf"\1 = {pl_mw:.0f}"))[0])
 
 
 def rows() -> list[Row]:
@@ -155,17 +176,22 @@ def tested() -> dict[str, Any]:
     share, factors = memory_share(fitting, LOW_SHARES)
     low = {chip: _error((all_cores(chip)[0], _together(chip, share, factors))) for chip in judging}
     used, usual = kept("fitted")["memory_share"], kept("fitted")["all_threads"]
-    no_gain = {
-        chip: _error((all_cores(chip)[0], _together(chip, used, usual, 0.5)))
-        for chip in judging
-        if any(kind.threads > 1 for kind in Kind.of(chip))
+    with_limit = [chip for chip in judging if "limit" in chips()[chip]]
+    one_less = {
+        name: {
+            chip: _error((all_cores(chip)[0], _together(chip, used, usual, change))) for chip in with_limit
+        }
+        for name, change in (
+            ("smt", (r"smt_speed = [\d.]+", "smt_speed = 0.5")),
+            ("unlimited", (r"(pl[12]_mw) = \d+", r"\1 = 1000000")),
+        )
     }
     swapped = {
         f"{kind} as {other}": score("coremark") * found / MHZ
         for (kind, other), found in zip(SWAPS, alone_at([other for _, other in SWAPS]), strict=True)
     }
     return {
-        "ways": ways, "low_share": share, "low": low, "smt": no_gain,
+        "ways": ways, "low_share": share, "low": low, **one_less, "john_by_half": john(0.5)[1],
         "directions": [row for chip in judging for row in _directions(chip)], "swaps": swapped,
     }  # fmt: skip
 
@@ -207,14 +233,14 @@ def _error(pair: tuple[float, float]) -> float:
     return pair[1] / pair[0] - 1
 
 
-def _together(chip: str, share: float, factors: Mapping[str, float], smt_speed: float | None = None) -> float:
-    """7-zip on all cores over the sum, with another memory or other siblings."""
+def _together(chip: str, share: float, factors: Mapping[str, float], *changes: tuple[str, str]) -> float:
+    """7-zip on all cores over the sum, with another memory or other changes."""
     singles = {
         each: sum(kind.cores * score(each) * kind.speed(each) for kind in Kind.of(chip)) for each in SEVEN_ZIP
     }
     peak = chips()[chip]["memory"][0]
     ours = sum(
-        singles[each] * factors[each] * together(chip, each, peak * share, smt_speed) for each in SEVEN_ZIP
+        singles[each] * factors[each] * together(chip, each, peak * share, *changes) for each in SEVEN_ZIP
     )
     return ours / sum(singles.values())
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ampsched_lab.silicon import intel
 from ampsched_lab.silicon.data import SHIPPED, chips, coremark, cores, kept, rows
 
 WIDTH = 120
@@ -88,11 +89,20 @@ class Cluster:
         self.kind, _, place = "", "", ""
         if isinstance(stated["opps"], list):
             self.mhz = sorted(stated["opps"])
+            if "limit" in chips()[chip]:
+                self._by_law()
             return
         self.kind, _, place = stated["opps"].partition(":")
         getattr(self, f"_{self.kind}")(chip, place)
         if not self.mhz:
             raise ValueError(f"{chip}: no operating points of {stated['opps']}")
+
+    def _by_law(self) -> None:
+        """Operating points at every step, with voltages and C by the law of Intel's hybrids."""
+        lowest, *_, highest = self.mhz
+        self.mhz = [*range(lowest, highest + 1, intel.STEP_MHZ)]
+        self.volts = {mhz: round(intel.voltage(mhz / highest), 3) for mhz in self.mhz}
+        self.coefficient = intel.coefficient(self.stated["type"])
 
     def _freqbench(self, chip: str, _place: str) -> None:
         measured = coremark(chip)[self.stated["name"]]
@@ -171,6 +181,8 @@ def _cluster(cluster: Cluster, number: int, fastest: float) -> Iterator[str]:
     if stated.get("threads_per_core", 1) == 2:
         yield "threads_per_core = 2"
         yield "smt_speed = 0.6  # Li et al. (ISLPED 2004): a gain of nearly 20 % for many programs"
+    if "turbo" in stated:
+        yield f"turbo_mhz = {stated['turbo']}"
     yield from _array("opps", [f"{{ mhz = {mhz}, volt = {cluster.volt(mhz):g} }}" for mhz in cluster.mhz])
     if cluster.has_table:
         cells = []
@@ -195,6 +207,15 @@ def machine_file(name: str) -> str:
     lines = [f'name = "{name}"', f'description = "{chip["about"]}"', "", *_comments(name, clusters)]
     for number, cluster in enumerate(clusters):
         lines += _cluster(cluster, number, fastest)
+    if "limit" in chip:
+        pl1_w, pl2_w, tau_s, _ = chip["limit"]
+        lines += [
+            "[power]",
+            f"pl1_mw = {1000 * pl1_w}  # base power, or what may be drawn for ever",
+            f"pl2_mw = {1000 * pl2_w}  # turbo power",
+            f"tau_ms = {1000 * tau_s}",
+            "",
+        ]
     lines += [
         "[memory]",
         f"bandwidth_mb_s = {bandwidth(name)}  # of {chip['memory'][0]}, {chip['memory'][2]}",
@@ -227,7 +248,12 @@ def _comments(name: str, clusters: Sequence[Cluster]) -> Iterator[str]:
         yield f"# {where}: {SOURCES[kind]}."
     if "opps_source" in chip:
         yield f"# Operating points: {chip['opps_source']}."
-    if any(each.has_estimated_volts for each in clusters):
+    if "turbo_source" in chip:
+        yield f"# Turbo: {chip['turbo_source']}."
+    if "limit" in chip:
+        yield f"# Power limits: {chip['limit'][-1]}."
+        yield "# Voltages and powers: a law fitted on the i9-12900K (lab/data/silicon/intel.toml); estimates."
+    elif any(each.has_estimated_volts for each in clusters):
         yield "# Voltages, and so powers, are estimates."
     elif not any(each.volts for each in clusters):
         yield "# Voltages are not published; 1 V stands for all and is used by no result."

@@ -68,7 +68,7 @@ def _all_cores(results: Results) -> str:
 
     def tried(row: Row) -> list[str]:
         found = [tested["ways"]["decompress"].get(row.chip), tested["ways"]["compress"].get(row.chip)]
-        found += [tested["low"].get(row.chip), tested["smt"].get(row.chip)]
+        found += [tested[each].get(row.chip) for each in ("low", "smt", "unlimited")]
         return ["" if each is None else per_cent(each) for each in found]
 
     heads = [
@@ -77,6 +77,7 @@ def _all_cores(results: Results) -> str:
         "compression alone",
         f"memory of {tested['low_share']:.0%}",
         "siblings gain nothing",
+        "no power limits",
     ]
     return table(heads, _rows(results.of("all-cores"), tried), ALL_BUT_FIRST)
 
@@ -191,7 +192,8 @@ def values(results: Results, picture: str) -> dict[str, str]:
         "decompress_hits": str(sum(abs(each) <= AIMS["all-cores"] for each in tested["ways"]["decompress"].values())),
         "compress_low": f"{min(compress):.2f}",
         "compress_high": f"{max(compress):.2f}",
-        "smt_error": ", ".join(map(per_cent, tested["smt"].values())) or "no chip that judges has them",
+        "unlimited": per_cent(tested["unlimited"]["i7-1360p"]),
+        "limited": per_cent(next(row.error for row in results.of("all-cores") if row.chip == "i7-1360p")),
         "energy_points": str(len(energy)),
         "energy": _energy(results),
         "fit_energy_before": f"{_mean_error(of_law[FIT]):.0%}",
@@ -209,7 +211,11 @@ def values(results: Results, picture: str) -> dict[str, str]:
         "half_at_lowest": f"{slow[0][1] / slow[0][0] / (slow[-1][1] / slow[-1][0]):.2f}",
         "two_sources": f"{_two_sources():.2f} times",
         "facts": table(HEADS, _rows(results.of("facts")), ALL_BUT_FIRST),
-        "john_half": f"{facts['john, E-cores / P-cores'].simulated / 2:.2f}",
+        "john_half": f"{facts['john, 16 E-cores / 8 P-cores'].simulated / 2:.2f}",
+        "john_half_all": f"{tested['john_by_half']:.2f}",
+        "law_power": f"{fitted['intel']['power']:.1f}",
+        "hits_facts": str(results.hits("facts")[0]),
+        "all_facts": str(results.hits("facts")[1]),
         "llama_half": f"{facts['llama.cpp, 8 threads / 4 big cores'].simulated / 2:.2f}",
     }  # fmt: skip
     for question in TITLES:

@@ -8,6 +8,8 @@ from ampsched import simulate
 from ampsched_lab.silicon.data import kept
 
 UNTIL_MS = 5
+BENCHMARK_MS = 40_000
+"""The first run of 7-zip on all cores took so long (sbc-bench, report 4E5J), and power limits let a burst last less."""
 MISSES = (
     "l1i_mpki",
     "l1d_mpki",
@@ -94,13 +96,16 @@ def score(program: str) -> float:
     return float(kept("fitted")["scores"][program])
 
 
-def speeds(machine: str | Path, own: Mapping[str, float], cores: Sequence[int]) -> list[float]:
+def speeds(
+    machine: str | Path, own: Mapping[str, float], cores: Sequence[int], until_ms: int = UNTIL_MS
+) -> list[float]:
     """Million instructions per second of threads of one profile that run together, each on a core of its own.
 
     Args:
         machine: Name, part of a machine, or file.
         own: The profile.
         cores: Of the threads.
+        until_ms: How long they run.
     """
     stated = "\n".join(f"{key} = {value}" for key, value in own.items())
     threads = "".join(
@@ -111,8 +116,8 @@ def speeds(machine: str | Path, own: Mapping[str, float], cores: Sequence[int]) 
     with tempfile.TemporaryDirectory(prefix="ampsched-silicon-") as folder:
         path = Path(folder) / "threads.toml"
         path.write_text(f"{head}[profiles.own]\n{stated}\n{threads}", "utf-8")
-        outcome = simulate(machine, path, "cfs", until_ms=UNTIL_MS)
-    return [1000 * thread.instructions / (UNTIL_MS * 1e6) for thread in outcome.threads]
+        outcome = simulate(machine, path, "cfs", until_ms=until_ms)
+    return [1000 * thread.instructions / (until_ms * 1e6) for thread in outcome.threads]
 
 
 def alone(points: Sequence[tuple[str, int, int]], own: Mapping[str, float]) -> list[float]:

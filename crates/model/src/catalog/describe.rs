@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::{Catalog, FileKind};
 use crate::{
-    Cluster, CoreId, InputError, Machine, Object, ObjectKind, Pipeline, PowerLimit, Program,
+    Cluster, CoreId, InputError, Machine, Object, ObjectKind, Opp, Pipeline, PowerLimit, Program,
     Thermal, ThermalNetwork,
 };
 
@@ -123,6 +123,17 @@ fn ranges(cores: &[CoreId]) -> String {
     cores.chunk_by(follows).map(range).collect::<Vec<_>>().join(", ")
 }
 
+/// Every one; of more than 24 the lowest and the highest, as Intel's chips have one at each 100 MHz.
+fn points(opps: &[Opp]) -> String {
+    let point = |opp: &Opp| format!("{} MHz {} V", opp.mhz, opp.volt);
+    match opps {
+        [first, .., last] if opps.len() > 24 => {
+            format!("{} from {} to {}", opps.len(), point(first), point(last))
+        }
+        opps => opps.iter().map(point).collect::<Vec<_>>().join(", "),
+    }
+}
+
 fn cluster(text: &mut String, cluster: &Cluster) {
     let range = match &cluster.cores[..] {
         [core] => format!("core {}", core.0),
@@ -136,9 +147,7 @@ fn cluster(text: &mut String, cluster: &Cluster) {
             cluster.name, cluster.params.l2_kib
         ),
     );
-    let opps: Vec<String> =
-        cluster.opps.iter().map(|opp| format!("{} MHz {} V", opp.mhz, opp.volt)).collect();
-    line(text, format_args!("  operating points: {}", opps.join(", ")));
+    line(text, format_args!("  operating points: {}", points(&cluster.opps)));
     if !cluster.turbo_mhz.is_empty() {
         let ladder: Vec<String> = cluster.turbo_mhz.iter().map(u32::to_string).collect();
         let class = cluster.class.0;

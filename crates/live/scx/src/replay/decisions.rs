@@ -82,7 +82,7 @@ impl Replay {
         self.rust.queue_len(core) + usize::from(runs) > 1
     }
 
-    /// Whether a thread runs on a slower core, from which the core may pull it.
+    /// Whether a thread runs on a slower core, or on a shared one, from which the core may pull it.
     fn can_pull(&self, record: &Record, core: CoreId) -> Result<bool, String> {
         let slot = self.slot(record.thread())?;
         let (thread, from) = (slot.thread, self.rust.thread(slot.thread).core);
@@ -91,7 +91,8 @@ impl Replay {
             && slot.pull_to.is_none()
             && !self.rust.plan(thread).held
             && self.rust.allows(thread, core)
-            && class(from) < class(core))
+            && (class(from) < class(core)
+                || (self.rust.shares_core(from) && !self.rust.shares_core(core))))
     }
 
     /// Whether a thread still waits where balancing has found it.

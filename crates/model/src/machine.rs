@@ -349,7 +349,11 @@ impl Machine {
             costs: self.costs,
             kernel_view: self.kernel_view,
             thermal: None,
-            board: BoardPower { shared_rail: Vec::new(), ..self.board.clone() },
+            board: BoardPower {
+                shared_rail: Vec::new(),
+                shared_clock: false,
+                ..self.board.clone()
+            },
             reference: self.reference_without(cluster.class),
             memory: self.memory,
         }

@@ -52,10 +52,16 @@ pub(crate) fn cluster_power(cluster: &Table<'_>, opps: &[Opp]) -> Result<Cluster
 
 /// The table `power` of a machine, whose clusters have these names, with whether their powers are known.
 pub(crate) fn board(node: &Node<'_>, clusters: &[(&str, bool)]) -> Result<BoardPower, InputError> {
-    let table = node.table(&["board_mw", "shared_rail", "pl1_mw", "pl2_mw", "tau_ms"])?;
+    let table = node.table(&["board_mw", "shared_rail", "shared_clock", "pl1_mw", "pl2_mw", "tau_ms"])?;
     let board_mw = table.number_or("board_mw", 0.0, POWER_MW)?;
     let limit = limit(&table, clusters)?;
+    let clock = table.get("shared_clock");
+    let shared_clock = clock.as_ref().map_or(Ok(false), |node| node.boolean())?;
     let Some(list) = table.get("shared_rail") else {
+        if let Some(node) = clock.filter(|_| shared_clock) {
+            let error = node.spot.error("there is no shared_rail");
+            return Err(error.with_hint("name the clusters whose uncores have one clock"));
+        }
         return Ok(BoardPower { board_mw, limit, ..BoardPower::default() });
     };
     let mut shared_rail: Vec<String> = Vec::new();
@@ -80,7 +86,7 @@ pub(crate) fn board(node: &Node<'_>, clusters: &[(&str, bool)]) -> Result<BoardP
         let message = format!("{} cluster, at least 2 are needed to share", shared_rail.len());
         return Err(list.spot.error(message));
     }
-    Ok(BoardPower { board_mw, shared_rail, limit })
+    Ok(BoardPower { board_mw, shared_rail, shared_clock, limit })
 }
 
 /// What all clusters together may draw: PL1, PL2 and the time constant.

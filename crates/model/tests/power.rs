@@ -204,7 +204,9 @@ fn a_machine_states_the_power_of_its_board_and_a_shared_rail() {
     };
     let known = "power = { dynamic_uw_per_mhz_v2 = 100 }";
     let board = machine("board_mw = 1500\nshared_rail = [\"a\", \"b\"]", known).unwrap();
-    assert_eq!((board.board_mw, board.shared_rail.len()), (1500.0, 2));
+    assert_eq!((board.board_mw, board.shared_rail.len(), board.shared_clock), (1500.0, 2, false));
+    let clock = machine("shared_rail = [\"a\", \"b\"]\nshared_clock = true", known).unwrap();
+    assert!(clock.shared_clock);
     let limit = machine("pl1_mw = 65000\npl2_mw = 219000\ntau_ms = 28000", known).unwrap().limit;
     let (pl1_mw, pl2_mw, tau_ns) = (65_000.0, 219_000.0, 28_000_000_000);
     assert_eq!(limit, Some(PowerLimit { pl1_mw, pl2_mw, tau_ns }));
@@ -225,6 +227,12 @@ fn a_machine_states_the_power_of_its_board_and_a_shared_rail() {
         ),
         ("shared_rail = [\"a\", \"c\"]", known, "power.shared_rail[1]: unknown cluster \"c\""),
         ("shared_rail = [\"a\", \"b\"]", "", "power of cluster \"b\" is not known"),
+        (
+            "shared_clock = true",
+            known,
+            "power.shared_clock: there is no shared_rail (name the clusters whose uncores have one",
+        ),
+        ("shared_rail = [\"a\", \"b\"]\nshared_clock = 1", known, "power.shared_clock: "),
         ("board_w = 1", known, "unknown key \"board_w\""),
         ("pl1_mw = 0", known, "power.pl1_mw: 0 is out of range, 1 to 1000000"),
         ("pl1_mw = 9\npl2_mw = 8\ntau_ms = 1", known, "power.pl2_mw: 8 mW, below pl1_mw of 9 mW"),

@@ -2,7 +2,9 @@
 
 mod common;
 
-use ampsched_model::{BoardPower, ClusterPower, IdleState, Leakage, Opp, PowerPoint, Remaining};
+use ampsched_model::{
+    BoardPower, ClusterPower, IdleState, Leakage, Opp, PowerLimit, PowerPoint, Remaining,
+};
 use ampsched_sim::{ClusterEnergy, GovernorSpec};
 use common::{Host, ns};
 use proptest::prelude::*;
@@ -38,7 +40,7 @@ fn host(shared: bool, board_mw: f64) -> Host {
         cluster.power = power(volt);
     }
     let shared_rail = if shared { vec!["big".to_owned(), "little".to_owned()] } else { vec![] };
-    host.machine.board = BoardPower { board_mw, shared_rail, limit: None };
+    host.machine.board = BoardPower { board_mw, shared_rail, ..BoardPower::default() };
     host.options.energy = true;
     host
 }
@@ -61,6 +63,21 @@ fn a_shared_rail_has_the_highest_voltage() {
     assert!(is_close(shared[1].running_uj, 10.0 * (300.0 * 2.25 + 20.0 * 1.5)), "{shared:?}");
     assert!(is_close(shared[1].uncore_uj, 10.0 * (30.0 * 2.25 + 10.0 * 1.5)), "{shared:?}");
     assert_eq!(shared[0], own[0]);
+}
+
+#[test]
+fn uncores_of_one_clock_have_the_highest() {
+    let mut host = host(true, 0.0);
+    host.machine.board.shared_clock = true;
+    let [big, little] = [0, 1].map(|cluster| f64::from(host.machine.clusters[cluster].max_mhz()));
+    assert!(big > little);
+    let found = energies(&host);
+    let uncore_uj = 10.0 * (30.0 * 2.25 * big / little + 10.0 * 1.5);
+    assert!(is_close(found[1].uncore_uj, uncore_uj), "{found:?}");
+    assert!(is_close(found[1].running_uj, 10.0 * (300.0 * 2.25 + 20.0 * 1.5)), "{found:?}");
+    // A limit foresees what it will draw: with less than that in sum it takes the only points that there are.
+    host.machine.board.limit = Some(PowerLimit { pl1_mw: 1.0, pl2_mw: 1.0, tau_ns: 1_000_000 });
+    assert_eq!(energies(&host), found);
 }
 
 #[test]

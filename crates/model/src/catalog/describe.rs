@@ -75,7 +75,9 @@ fn machine(machine: &Machine) -> String {
         line(&mut text, format_args!("board: {} mW", machine.board.board_mw));
     }
     if !machine.board.shared_rail.is_empty() {
-        line(&mut text, format_args!("shared rail: {}", machine.board.shared_rail.join(", ")));
+        let clock = if machine.board.shared_clock { "; their uncores have one clock" } else { "" };
+        let names = machine.board.shared_rail.join(", ");
+        line(&mut text, format_args!("shared rail: {names}{clock}"));
     }
     if let Some(PowerLimit { pl1_mw, pl2_mw, tau_ns }) = machine.board.limit {
         let tau_s = tau_ns as f64 / 1e9;

@@ -10,6 +10,8 @@ pub struct BoardPower {
     /// Names of the clusters that one regulator supplies: each runs at the highest voltage that any of them asks for.
     /// Empty: each has a regulator of its own. In a part of a machine names may be left of clusters that are not.
     pub shared_rail: Vec<String>,
+    /// Whether the uncores of these clusters have the highest clock of them (a DynamIQ shared unit).
+    pub shared_clock: bool,
     /// What all clusters together may draw; none: as much as they like.
     pub limit: Option<PowerLimit>,
 }

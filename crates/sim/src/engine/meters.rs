@@ -136,6 +136,8 @@ struct ClusterMeter {
     opp: usize,
     /// Factor of dynamic power at that point, as the rail may have another voltage; 1 without a shared rail.
     dynamic: f64,
+    /// The same of the uncore, whose clock the rail's clusters may share.
+    uncore: f64,
     uncore_mw: f64,
     /// Leakage of the uncore at the present voltage and temperature.
     leakage_mw: f64,
@@ -240,6 +242,7 @@ impl Meters {
         let cluster = ClusterMeter {
             opp: usize::MAX,
             dynamic: 1.0,
+            uncore: 1.0,
             uncore_mw: 0.0,
             leakage_mw: 0.0,
             uncore_since_ns: 0,
@@ -425,7 +428,7 @@ impl Meters {
         let meter = &self.clusters[cluster.index()];
         let (power, opp) = (site.power(cluster), site.speeds.opp(cluster));
         // What a shared rail adds to dynamic power is left in idle states as leakage is.
-        let more_mw = (meter.dynamic - 1.0) * power.points[opp].uncore_mw;
+        let more_mw = (meter.uncore - 1.0) * power.points[opp].uncore_mw;
         power.uncore_power_with_mw(opp, idle, meter.leakage_mw + more_mw)
     }
 

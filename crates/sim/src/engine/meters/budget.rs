@@ -121,28 +121,31 @@ impl Meters {
 
     /// What all clusters would draw now at other operating points.
     fn would_draw_mw(&mut self, site: Site, opp_of: impl Fn(ClusterId) -> usize) -> f64 {
-        let volt = |cluster: ClusterId| site.power(cluster).points[opp_of(cluster)].volt;
-        let rail = self.rail.as_ref().map_or(&[][..], |rail| &rail.clusters);
-        let rail_volt = rail.iter().map(|&cluster| volt(cluster)).fold(0.0, f64::max);
+        let level = self.rail.as_ref().map(|rail| rail.would_have(site, &opp_of));
         let mut sum_mw = 0.0;
         for cluster in (0..self.clusters.len()).map(ClusterId::from) {
-            let is_on_rail = self.rail.as_ref().is_some_and(|rail| rail.supplies(cluster));
-            let at_volt = if is_on_rail { rail_volt } else { volt(cluster) };
-            sum_mw += self.cluster_would_draw_mw(cluster, site, opp_of(cluster), at_volt);
+            let opp = opp_of(cluster);
+            let rail = self.rail.as_ref().zip(level).filter(|(rail, _)| rail.supplies(cluster));
+            let (volt, factors) = match rail {
+                Some((rail, level)) => (level.volt, rail.factors(site, cluster, opp, level)),
+                None => (site.power(cluster).points[opp].volt, (1.0, 1.0)),
+            };
+            sum_mw += self.cluster_would_draw_mw(cluster, site, opp, volt, factors);
         }
         sum_mw
     }
 
-    /// What a cluster would draw now at an operating point and a voltage.
+    /// What a cluster would draw now at an operating point and a voltage, with factors of its dynamic power and of that
+    /// of its uncore.
     fn cluster_would_draw_mw(
         &mut self,
         cluster: ClusterId,
         site: Site,
         opp: usize,
         volt: f64,
+        (dynamic, uncore): (f64, f64),
     ) -> f64 {
         let power = site.power(cluster);
-        let dynamic = (volt / power.points[opp].volt).powi(2);
         let reference_mw = power.core_leakage.power_at_reference_mw(volt);
         let mut loads = Vec::with_capacity(site.cores(cluster).len());
         for &core in site.cores(cluster) {
@@ -160,7 +163,7 @@ impl Meters {
         let uncore_c = self.heat.as_ref().map_or(ASSUMED_C, |heat| heat.uncore_c(cluster));
         let leakage_mw = power.uncore_leakage.power_at_reference_mw(volt)
             * power.uncore_leakage.temperature_factor(uncore_c);
-        let more_mw = (dynamic - 1.0) * power.points[opp].uncore_mw;
+        let more_mw = (uncore - 1.0) * power.points[opp].uncore_mw;
         let idle = self.shallowest(site.cores(cluster));
         cores_mw + power.uncore_power_with_mw(opp, idle, leakage_mw + more_mw)
     }

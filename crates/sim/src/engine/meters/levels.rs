@@ -68,10 +68,10 @@ impl Meters {
     /// Activities follow the operating point, if that is another one than before.
     fn renew_activities(&mut self, cluster: ClusterId, site: Site) {
         let opp = site.speeds.opp(cluster);
-        let dynamic = self.dynamic_factor(cluster, site);
+        let (dynamic, uncore) = self.dynamic_factors(cluster, site);
         let meter = &mut self.clusters[cluster.index()];
         let was = (std::mem::replace(&mut meter.opp, opp), meter.dynamic);
-        meter.dynamic = dynamic;
+        (meter.dynamic, meter.uncore) = (dynamic, uncore);
         if was == (opp, dynamic) {
             return;
         }
@@ -90,12 +90,11 @@ impl Meters {
         }
     }
 
-    /// What a shared rail does to the dynamic power of a cluster at its operating point.
-    fn dynamic_factor(&self, cluster: ClusterId, site: Site) -> f64 {
-        let own_volt = site.power(cluster).points[site.speeds.opp(cluster)].volt;
+    /// What a shared rail does to the dynamic power of a cluster and of its uncore at its operating point.
+    fn dynamic_factors(&self, cluster: ClusterId, site: Site) -> (f64, f64) {
         match self.rail.as_ref().filter(|rail| rail.supplies(cluster)) {
-            Some(rail) => (rail.volt / own_volt).powi(2),
-            None => 1.0,
+            Some(rail) => rail.factors(site, cluster, site.speeds.opp(cluster), rail.level),
+            None => (1.0, 1.0),
         }
     }
 
@@ -106,8 +105,8 @@ impl Meters {
         let power = site.power(cluster);
         if let Some(rail) = self.rail.as_ref().filter(|rail| rail.supplies(cluster)) {
             return AtReference {
-                core_mw: power.core_leakage.power_at_reference_mw(rail.volt),
-                uncore_mw: power.uncore_leakage.power_at_reference_mw(rail.volt),
+                core_mw: power.core_leakage.power_at_reference_mw(rail.level.volt),
+                uncore_mw: power.uncore_leakage.power_at_reference_mw(rail.level.volt),
             };
         }
         let known = &mut self.at_reference[self.columns[cluster.index()] + opp];

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from ampsched import Catalog
-from ampsched_lab.silicon import data, fit, intel, judge, machines, report, trees
+from ampsched import Catalog, simulate
+from ampsched_lab.silicon import data, fit, intel, judge, machines, rail, report, trees
 from ampsched_lab.silicon.chip import Kind, changed, everything, some
 from ampsched_lab.silicon.lot import drawn, family, halves
+from ampsched_lab.silicon.simulated import profile
 
 TREE = """/ {
 	cpus {
@@ -205,3 +206,37 @@ def test_a_limit_takes_clocks_away_and_a_ladder_those_of_many_cores() -> None:
         sum(changed(chip, "coremark", (r"(pl[12]_mw) = \d+", rf"\1 = {mw}"))[0]) for mw in (65_000, 10**6)
     )
     assert 0.4 < limited / unlimited < 0.6
+
+
+def test_a_rail_and_its_clock_explain_power_at_pairs_of_clocks() -> None:
+    # 2 mW / MHz / V^2 at the core's voltage or the other's, and half of it again at the higher clock.
+    volts = {100.0: 1.0, 200.0: 1.2, 300.0: 1.4}, {100.0: 0.9, 200.0: 1.0, 300.0: 1.5, 400.0: 1.6}
+    table = {
+        (mhz, other): 2 * max(volts[0][mhz], volts[1][other]) ** 2 * (mhz + 0.5 * max(mhz, other))
+        for mhz in volts[0]
+        for other in volts[1]
+    }
+    law = rail.law(table, 0.5)
+    assert rail.errors(table, list(table), law.power_mw) == pytest.approx([0.0] * len(table))
+    assert rail.fitted(table).share == 0.5
+    for _, points, _, nothing, _, both in rail.judged():
+        assert points > 50
+        assert both < nothing
+
+
+@pytest.mark.parametrize("point", [(1401, 266), (1401, 3782), (3052, 3782), (177, 2937)])
+def test_a_machine_on_a_rail_draws_what_the_law_says(point: tuple[int, int], tmp_path: Path) -> None:
+    own = "\n".join(f"{key} = {value}" for key, value in profile("coremark").items())
+    (tmp_path / "one.toml").write_text(
+        'name = "one"\ndescription = "a hog"\nsource = "test"\n'
+        '[[threads]]\nname = "t"\ncores = [0]\nbody = [{ occupy_us = 10000, profile = "own" }]\n'
+        f"[profiles.own]\n{own}\n"
+    )
+    machine = f"tensor-g5:little=0:middle0=0:middle1=1@{point[0]}:big=1@{point[1]}"
+    outcome = simulate(machine, tmp_path / "one.toml", "cfs", energy=True)
+    (cluster,) = (each for each in outcome.clusters if each.name == "middle1")
+    assert cluster.energy
+    power_mw = (cluster.energy.running_uj + cluster.energy.uncore_uj) / outcome.makespan_ns * 1e6
+    law = rail.fitted(rail.measured("Tensor G5", "5", "7"))
+    # Voltages in the file have three digits.
+    assert power_mw == pytest.approx(law.power_mw(point), rel=0.02)

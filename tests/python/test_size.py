@@ -2,7 +2,7 @@
 
 from tools import size
 
-CAPS = {"product": 153_200, "tests": 68_600, "laboratory": 41_500, "examples": 3_500, "shipped data": 10_200}
+CAPS = {"product": 153_200, "tests": 68_600, "laboratory": 41_800, "examples": 3_500, "shipped data": 10_400}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
 FILES, SIZE_MB = 2_500, 29.7
 """What is tracked. Aim: 20 MB."""

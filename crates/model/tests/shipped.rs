@@ -181,6 +181,7 @@ fn machines_with_power_are_complete_and_others_say_that_they_have_none() {
         "tensor-g1",
         "tensor-g2",
         "tensor-g4",
+        "tensor-g5",
     ];
     assert_eq!(known, expected);
 }

@@ -7,10 +7,11 @@ judged.json and is a comment.
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from ampsched_lab.silicon import intel
+from ampsched_lab.silicon import intel, rail
 from ampsched_lab.silicon.data import SHIPPED, chips, coremark, cores, kept, rows
 
 WIDTH = 120
@@ -85,6 +86,7 @@ class Cluster:
         self.volts: Mapping[int, float] = {}
         self.power: Mapping[int, float] = {}
         self.rate: Mapping[int, float] = {}
+        self.uncore: Mapping[int, float] = {}
         self.coefficient: float | None = None
         self.kind, _, place = "", "", ""
         if isinstance(stated["opps"], list):
@@ -110,14 +112,34 @@ class Cluster:
         self.power = {mhz: power for mhz, _, power in measured if power}
         self.rate = {mhz: rate for mhz, rate, _ in measured}
 
-    def _wattson(self, _chip: str, place: str) -> None:
+    def _wattson(self, chip: str, place: str) -> None:
         device, policy = place.split(":")
         wanted = [row for row in rows("wattson") if (row["chip"], row["policy"]) == (device, policy)]
         self.mhz = sorted({int(row["mhz"]) for row in wanted})
-        # Power that depends on other clusters' frequencies has no place in a machine file.
         own = [row for row in wanted if not row["with_policy"]]
         self.power = {int(row["mhz"]): float(row["active_mw"]) + float(row["static_mw"]) for row in own}
+        if "with" in self.stated and "rate" in self.stated:
+            self._beside_others(chips()[chip], device, policy)
         self.rate = {mhz: mhz * self.stated["rate"] for mhz in self.power}
+
+    def _beside_others(self, chip: Mapping[str, Any], device: str, policy: str) -> None:
+        """Power, and what of it is the uncore's, where it depends on another clock; voltages, relative, on a rail."""
+        table = rail.measured(device, policy, self.stated["with"])
+        if self.stated["name"] not in chip.get("rail", ()):
+            # The shared unit has a clock that no file states: the one that is nearest to the core's.
+            nearest = {mhz: min((abs(mhz - other), other) for each, other in table if each == mhz)[1]
+                       for mhz, _ in table}  # fmt: skip
+            self.power = {int(mhz): table[mhz, other] for mhz, other in nearest.items()}
+            return
+        law = rail.fitted(table)
+        self.uncore = {int(mhz): mw * law.share / (1 + law.share) for mhz, mw in law.alone.items()}
+        self.power = {int(mhz): mw / (1 + law.share) for mhz, mw in law.alone.items()}
+        first = next(each for each in chip["clusters"] if each["name"] == chip["rail"][0])
+        first_policy = first["opps"].rpartition(":")[2]
+        of_all = rail.fitted(rail.measured(device, first_policy, first["with"]))
+        asked = of_all.own if policy == first_policy else of_all.other
+        most = max(*of_all.own.values(), *of_all.other.values())
+        self.volts = {int(mhz): round(sqrt(square / most), 3) for mhz, square in asked.items()}
 
     def _tree(self, _chip: str, place: str) -> None:
         tree, number = place.split(":")
@@ -189,7 +211,8 @@ def _cluster(cluster: Cluster, number: int, fastest: float) -> Iterator[str]:
         last = 0
         for mhz in cluster.mhz:
             last = max(last + 1, round(1024 * cluster.rate[mhz] / fastest))
-            cells.append(f"{{ mhz = {mhz}, capacity = {last}, power_mw = {cluster.power[mhz]:.1f} }}")
+            shared = f", cluster_mw = {cluster.uncore[mhz]:.1f}" if cluster.uncore else ""
+            cells.append(f"{{ mhz = {mhz}, capacity = {last}, power_mw = {cluster.power[mhz]:.1f}{shared} }}")
         yield from _array("energy_model", cells)
     elif cluster.coefficient:
         yield f"power = {{ dynamic_uw_per_mhz_v2 = {cluster.coefficient:g} }}"
@@ -207,6 +230,9 @@ def machine_file(name: str) -> str:
     lines = [f'name = "{name}"', f'description = "{chip["about"]}"', "", *_comments(name, clusters)]
     for number, cluster in enumerate(clusters):
         lines += _cluster(cluster, number, fastest)
+    if "rail" in chip:
+        names = ", ".join(f'"{each}"' for each in chip["rail"])
+        lines += ["[power]", f"shared_rail = [{names}]", "shared_clock = true", ""]
     if "limit" in chip:
         pl1_w, pl2_w, tau_s, _ = chip["limit"]
         lines += [
@@ -250,16 +276,21 @@ def _comments(name: str, clusters: Sequence[Cluster]) -> Iterator[str]:
         yield f"# Operating points: {chip['opps_source']}."
     if "turbo_source" in chip:
         yield f"# Turbo: {chip['turbo_source']}."
+    yield from _of_powers(chip, clusters)
+    yield from (f"# {line}" for line in kept("judged").get("headers", {}).get(name, ["Speeds: *unchecked*."]))
+
+
+def _of_powers(chip: Mapping[str, Any], clusters: Sequence[Cluster]) -> Iterator[str]:
     if "limit" in chip:
         yield f"# Power limits: {chip['limit'][-1]}."
         yield "# Voltages and powers: a law fitted on the i9-12900K (lab/data/silicon/intel.toml); estimates."
+    elif "rail" in chip:
+        yield "# Voltages of the rail: relative, by wattson's powers at pairs of clocks. No result uses the others, 1 V."
+        yield "# Little cores draw what they do with the shared unit at the clock nearest to theirs."
     elif any(each.has_estimated_volts for each in clusters):
         yield "# Voltages, and so powers, are estimates."
     elif not any(each.volts for each in clusters):
         yield "# Voltages are not published; 1 V stands for all and is used by no result."
-    if "limits" in chip:
-        yield f"# Not modelled: {chip['limits']}."
-    yield from (f"# {line}" for line in kept("judged").get("headers", {}).get(name, ["Speeds: *unchecked*."]))
 
 
 def write(folder: Path) -> list[Path]:

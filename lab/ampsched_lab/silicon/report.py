@@ -8,6 +8,7 @@ from typing import Any
 from ampsched.markdown import ALL_BUT_FIRST, page, table
 from ampsched_lab.shared import plots
 from ampsched_lab.shared.summary import opening
+from ampsched_lab.silicon import rail
 from ampsched_lab.silicon.data import chips, coremark, kept, rows, seven_zip
 from ampsched_lab.silicon.fit import BETWEEN_CHIPS, SHARES, fitted_law, sum_of
 from ampsched_lab.silicon.judge import AIMS, FIT, JUDGE, Row, of_energy
@@ -214,6 +215,13 @@ def values(results: Results, picture: str) -> dict[str, str]:
         "john_half": f"{facts['john, 16 E-cores / 8 P-cores'].simulated / 2:.2f}",
         "john_half_all": f"{tested['john_by_half']:.2f}",
         "law_power": f"{fitted['intel']['power']:.1f}",
+        "rails": table(
+            ["power of", "points", "d", "nothing shared", "voltage", "voltage and clock"],
+            [[what, str(points), f"{share:.2f}", *(f"{each:.1%}" for each in errors)]
+             for what, points, share, *errors in rail.judged()],
+            ALL_BUT_FIRST,
+        ),
+        "same_rail": f"{rail.same_rail():.0%}",
         "hits_facts": str(results.hits("facts")[0]),
         "all_facts": str(results.hits("facts")[1]),
         "llama_half": f"{facts['llama.cpp, 8 threads / 4 big cores'].simulated / 2:.2f}",

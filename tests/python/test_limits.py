@@ -99,3 +99,16 @@ def test_the_command_prints_bounds_and_the_schedule(small: Path, capsys: pytest.
         main([*arguments, "--format", "json"])
     values = json.loads(capsys.readouterr().out)
     assert values["optimum"]["value"] >= values["limit"]["h_antt"]
+
+
+def test_a_limit_says_how_siblings_count(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from ampsched.cli import main
+
+    def told(machine: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["limit", "-m", machine, "-w", str(small), "-p", "cfs"])
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    assert "each of two threads of a core counts as a whole one" in told("i7-1360p")
+    assert "counts as a whole one" not in told("2B2S")

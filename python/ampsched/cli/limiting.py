@@ -92,6 +92,9 @@ def limit(
         compared = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings)
     rows, bound = compared.summary(), compared.runs[0].limit
     assert bound is not None, "compare computes it"
+    # No schedule makes cores share less than nothing, so the bound holds; with siblings it is far away.
+    shared = "the limit's cores share nothing: each of two threads of a core counts as a whole one"
+    caveats = [*compared.caveats(), *([shared] if compared.runs[0].outcome.smt else [])]
     best = None
     if optimum:
         with consoles.errors().status("Searching the best schedule"):
@@ -103,9 +106,11 @@ def limit(
         _print_limit(console, mix, on, bound, rows)
         if best is not None:
             _print_optimum(console, on, best, rows)
+        for caveat in caveats:
+            console.print(f"note: {caveat}", soft_wrap=True, markup=False)
 
     output.show(
-        value=lambda: _values(bound, rows, best),
+        value=lambda: {**_values(bound, rows, best), "caveats": caveats},
         rows=lambda: [dataclasses.asdict(row) for row in rows],
         text=text,
     )

@@ -246,12 +246,27 @@ fn cores(node: &Node<'_>) -> Result<(usize, Option<Vec<CoreId>>), InputError> {
     Ok((numbers.len(), Some(numbers)))
 }
 
+/// Operating points. Nothing but power needs voltages, so a cluster without power may state none: they count as 1 V.
 fn opps(table: &Table<'_>) -> Result<Vec<Opp>, InputError> {
     let list = table.require("opps")?;
+    let nodes = list.list()?;
+    let entries = nodes.iter().map(|node| node.table(&["mhz", "volt"]));
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    let has_power = ["power", "energy_model"].iter().any(|key| table.get(key).is_some());
+    let has_volts = entries.iter().any(|entry| entry.get("volt").is_some());
     let mut opps: Vec<Opp> = Vec::new();
-    for node in list.list()? {
-        let entry = node.table(&["mhz", "volt"])?;
-        let opp = Opp { mhz: entry.whole("mhz", 1..=10_000)? as u32, volt: volt(&entry)? };
+    for (node, entry) in nodes.iter().zip(&entries) {
+        let volt = match entry.get("volt") {
+            Some(node) => volt(&node)?,
+            None if has_power || has_volts => {
+                let error = node.spot.error("key \"volt\" is missing");
+                return Err(error.with_hint(
+                    "power needs it at each operating point; without power, leave out all",
+                ));
+            }
+            None => 1.0,
+        };
+        let opp = Opp { mhz: entry.whole("mhz", 1..=10_000)? as u32, volt };
         if let Some(last) = opps.last().filter(|last| last.mhz >= opp.mhz) {
             let message =
                 format!("{} MHz after {} MHz, operating points must ascend", opp.mhz, last.mhz);
@@ -265,8 +280,7 @@ fn opps(table: &Table<'_>) -> Result<Vec<Opp>, InputError> {
     Ok(opps)
 }
 
-fn volt(entry: &Table<'_>) -> Result<f64, InputError> {
-    let node = entry.require("volt")?;
+fn volt(node: &Node<'_>) -> Result<f64, InputError> {
     let volt = node.number(0.0..=2.0)?;
     if volt == 0.0 { Err(node.spot.error("0 V, more than 0 is needed")) } else { Ok(volt) }
 }

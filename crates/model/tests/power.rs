@@ -186,6 +186,37 @@ proptest! {
 }
 
 #[test]
+fn voltages_are_needed_for_power_only() {
+    let machine = |opps: &str, power: &str| {
+        let text = format!(
+            "[[clusters]]\nname = \"a\"\ncore_type = \"c\"\ncores = 2\nclass = 0\nopps = [{opps}]\n{power}\n{COSTS}"
+        );
+        let mut catalog = Catalog::new();
+        catalog.add(FileKind::CoreType, "c", "c.toml", CORE).unwrap();
+        catalog.add(FileKind::Machine, "m", "m.toml", &text).map_err(|error| error.to_string())?;
+        Ok(catalog)
+    };
+    let found: Result<Catalog, String> = machine("{ mhz = 500 }, { mhz = 800 }", "");
+    let catalog = found.unwrap();
+    let told = catalog.describe(FileKind::Machine, "m").unwrap();
+    assert!(told.contains("operating points: 500 MHz, 800 MHz\n"), "{told}");
+    assert!(catalog.machine("m").unwrap().clusters[0].opps.iter().all(|opp| opp.volt == 1.0));
+    let law = "power = { dynamic_uw_per_mhz_v2 = 100 }";
+    let table = "energy_model = [{ mhz = 500, capacity = 1024, power_mw = 1 }]";
+    for (opps, power) in [
+        ("{ mhz = 500 }", law),
+        ("{ mhz = 500 }", table),
+        ("{ mhz = 500 }, { mhz = 800, volt = 1 }", ""),
+    ] {
+        let error = machine(opps, power).map(|_| ()).unwrap_err();
+        assert!(
+            error.contains("clusters[0].opps[0]: key \"volt\" is missing (power needs"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_machine_states_the_power_of_its_board_and_a_shared_rail() {
     let machine = |keys: &str, second: &str| {
         let cluster = |name: &str, power: &str| {

@@ -205,7 +205,9 @@ def _cluster(cluster: Cluster, number: int, fastest: float) -> Iterator[str]:
         yield "smt_speed = 0.6  # Li et al. (ISLPED 2004): a gain of nearly 20 % for many programs"
     if "turbo" in stated:
         yield f"turbo_mhz = {stated['turbo']}"
-    yield from _array("opps", [f"{{ mhz = {mhz}, volt = {cluster.volt(mhz):g} }}" for mhz in cluster.mhz])
+    has_power = cluster.has_table or cluster.coefficient
+    volts = {mhz: f", volt = {cluster.volt(mhz):g}" if has_power else "" for mhz in cluster.mhz}
+    yield from _array("opps", [f"{{ mhz = {mhz}{volt} }}" for mhz, volt in volts.items()])
     if cluster.has_table:
         cells = []
         last = 0
@@ -290,7 +292,7 @@ def _of_powers(chip: Mapping[str, Any], clusters: Sequence[Cluster]) -> Iterator
     elif any(each.has_estimated_volts for each in clusters):
         yield "# Voltages, and so powers, are estimates."
     elif not any(each.volts for each in clusters):
-        yield "# Voltages are not published; 1 V stands for all and is used by no result."
+        yield "# Voltages are not published; where power is measured, 1 V stands for all and is used by no result."
 
 
 def write(folder: Path) -> list[Path]:

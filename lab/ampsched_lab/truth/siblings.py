@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -33,7 +33,7 @@ MACHINE = Catalog.shipped().machine("i7-1360p")
 MIPS = (500.0, 360.0)
 """Of P-cores and E-cores, which differ by nothing else: as the core model has it for programs such as swaptions."""
 SPEEDS = [MIPS[0] if class_ else MIPS[1] for *_, class_ in MACHINE.clusters]
-OFFSETS, POLICY = (1, 2, 3), "linux:kernel=6.18"
+OFFSETS, KERNELS = (1, 2, 3), ("6.18", "7.3")
 WORKLOADS = [Workload(f"hogs-{n}", f"{n} equal hogs", (hogs(n, 500),)) for n in (4, 6, 8, 12, 16, 20)]
 """500 ms at 1000 MIPS are 1 s on a P-core."""
 SEES = {"nothing": "none", "priorities": "ITMT"}
@@ -41,11 +41,11 @@ SEES = {"nothing": "none", "priorities": "ITMT"}
 HEAD = f"""\
 Written by `make -C lab truth-siblings`. Equal hogs, each with 1 s of work for a P-core, on four P-cores of two threads
 and eight E-cores (i7-1360P at {MIPS[0]:g} and {MIPS[1]:g} MIPS; of two busy siblings each has 0.6 of its speed): Linux
-6.18 (x86-64) in an exact virtual machine beside `{POLICY}`, which has the kernel's costs of [the other
+(x86-64) in an exact virtual machine beside `linux` of the same version, which has the kernel's costs of [the other
 pages](linux.md). Averages over {len(OFFSETS)} start offsets. *Mean* and *last*: when hogs have ended, in ms. *Idle
 beside shared*: the share of time in which hogs share a P-core while another P-core is wholly idle."""
 HEADER = [
-    "hogs", "priorities", "mean, kernel", "simulated", "last, kernel", "simulated", "error (of mean, of last)",
+    "hogs", "kernel, priorities", "mean, kernel", "simulated", "last, kernel", "simulated", "error (of mean, of last)",
     "idle beside shared, kernel", "simulated",
 ]  # fmt: skip
 
@@ -79,10 +79,10 @@ def kernel_stays(lines: Iterable[str]) -> Iterator[Stay]:
                 since[core] = at_ns
 
 
-def guest_of(sees: str, programs: Path) -> Guest:
-    """The exact machine, with compiled programs."""
+def guest_of(sees: str, programs: Path, kernel: str = KERNELS[0]) -> Guest:
+    """The exact machine with a version of Linux, and with compiled programs."""
     speeds = [ClassCosts(round(1000 * mips), (SHARES,) * 5) for mips in SPEEDS]
-    exact = Exact(MACHINE, "6.18", speeds=speeds, priorities=sees == "priorities")
+    exact = Exact(MACHINE, kernel, speeds=speeds, priorities=sees == "priorities")
     return Guest(f"{MACHINE.name}-{sees}", exact, programs.resolve())
 
 
@@ -140,16 +140,18 @@ def cells(what: str, priorities: str, kernel: Sequence[Ends], simulated: Sequenc
 
 def rows_of(store: Store, folder: Path, programs: Path) -> Iterator[list[str]]:
     """The page's rows."""
-    costs = Costs.load(store.root / "costs-eevdf-x86_64-6.18.json")
-    for sees, name in SEES.items():
-        guest, own = guest_of(sees, programs), simulator(sees, folder, costs)
+    for (sees, name), version in product(SEES.items(), KERNELS):
+        costs = Costs.load(store.root / f"costs-eevdf-x86_64-{version}.json")
+        guest, own = guest_of(sees, programs, version), simulator(sees, folder, costs)
         measure(guest, store)
         kept = store.read(guest.name, guest.system, KERNEL)
         for workload in WORKLOADS:
             real = [kernel_ends(kept[workload.name, offset]) for offset in OFFSETS]
             starts = map(workload.mix().starts_us, OFFSETS)
-            ours = [simulated_ends(own.timeline(workload, each, POLICY)) for each in starts]
-            yield cells(workload.what, name, real, ours)
+            ours = [
+                simulated_ends(own.timeline(workload, each, f"linux:kernel={version}")) for each in starts
+            ]
+            yield cells(workload.what, f"{version}, {name}", real, ours)
 
 
 def main() -> None:

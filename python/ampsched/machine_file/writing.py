@@ -81,9 +81,12 @@ def _cluster(facts: MachineFacts, cluster: ClusterFacts, numbers: dict[int, int]
 
 
 def _opps(cluster: ClusterFacts) -> list[str]:
-    volts = "voltages are stated, too" if cluster.volts else "volt = 1.0 is an estimate that no result uses"
-    rows = [f"{{ mhz = {mhz}, volt = {cluster.volts.get(mhz, 1.0)} }}" for mhz in cluster.mhz]
-    return [*_wrapped(f"Frequencies: {cluster.mhz_origin}; {volts}."), *_list("opps", rows)]
+    said, rows = "", [f"{{ mhz = {mhz} }}" for mhz in cluster.mhz]
+    if cluster.volts or (cluster.power and cluster.capacity):
+        estimate = "volt = 1.0 is an estimate that no result uses"
+        said = f"; {'voltages are stated, too' if cluster.volts else estimate}"
+        rows = [f"{{ mhz = {mhz}, volt = {cluster.volts.get(mhz, 1.0)} }}" for mhz in cluster.mhz]
+    return [*_wrapped(f"Frequencies: {cluster.mhz_origin}{said}."), *_list("opps", rows)]
 
 
 def _power(cluster: ClusterFacts) -> list[str]:

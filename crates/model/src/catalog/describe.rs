@@ -127,7 +127,10 @@ fn ranges(cores: &[CoreId]) -> String {
 
 /// Every one; of more than 24 the lowest and the highest, as Intel's chips have one at each 100 MHz.
 fn points(opps: &[Opp]) -> String {
-    let point = |opp: &Opp| format!("{} MHz {} V", opp.mhz, opp.volt);
+    // Voltages that nobody states are 1 V.
+    let has_volts = opps.iter().any(|opp| opp.volt != 1.0);
+    let volt = |opp: &Opp| if has_volts { format!(" {} V", opp.volt) } else { String::new() };
+    let point = |opp: &Opp| format!("{} MHz{}", opp.mhz, volt(opp));
     match opps {
         [first, .., last] if opps.len() > 24 => {
             format!("{} from {} to {}", opps.len(), point(first), point(last))

@@ -312,6 +312,7 @@ impl Fair {
         let own = &self.domains.of_core[core][level];
         let domain = &self.domains.all[own.domain];
         (when != When::Busy && self.packs_at_once(domain, core, source))
+            || (when != When::Busy && self.spares(domain.imbalance_pct, core, source))
             || (found.moves == Moves::Threads && own.failures > tries + 2)
             || found.moves == Moves::Misfit
     }

@@ -37,7 +37,12 @@ pub fn cost_points(cluster: &ClusterInfo) -> Vec<CostPoint> {
 /// Energy of a cluster per time (`em_cpu_energy`) if its busiest core uses `most` and all together `sum`: of the lowest
 /// operating point that has a quarter more than `most`, as the governor adds it (`sugov_effective_cpu_perf`).
 pub(crate) fn energy(points: &[CostPoint], most: u64, sum: u64) -> u64 {
-    let wanted = most + most / 4;
+    energy_within(points, u64::MAX, most, sum)
+}
+
+/// The same where no core may reach more than some capacity (`allowed_cpu_cap`).
+pub(crate) fn energy_within(points: &[CostPoint], reach: u64, most: u64, sum: u64) -> u64 {
+    let wanted = (most + most / 4).min(reach);
     let enough = points.iter().find(|point| u64::from(point.capacity) >= wanted);
     enough.or(points.last()).map_or(0, |point| point.cost * sum)
 }

@@ -210,7 +210,7 @@ impl Fair {
                 && self.queues[other].runnable == 1
                 && self.is_reduced(other, pct)
             {
-                // `sched_reduced_capacity` (since 5.18).
+                // `sched_reduced_capacity` (since 5.19).
                 stats.misfit_load = stats.misfit_load.max(load);
             }
         }

@@ -79,8 +79,8 @@ fn later_ms(steps: usize, kernel: &str) -> [f64; 2] {
 
 #[test]
 fn a_thread_that_wakes_up_goes_where_most_is_left() {
-    // At 300 MHz 153 are left. A little core takes 20e6 / 1400 MHz = 14.29 ms, and the nap 5: 2 s x 14.29 / 19.29. There
-    // it stays: throttled cores do not take it for a misfit.
+    // At 300 MHz 153 are left. A little core takes 20e6 / 1400 MHz = 14.29 ms, and the nap 5: 2 s x 14.29 / 19.29.
+    // There it stays: throttled cores do not take it for a misfit.
     for kernel in ["6.1", "6.6", "6.18", "7.3"] {
         let [big_ms, little_ms] = later_ms(17, kernel);
         assert_eq!(big_ms, 0.0, "{kernel}");

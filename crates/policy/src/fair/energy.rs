@@ -5,7 +5,7 @@ use ampsched_model::CoreId;
 
 use super::Fair;
 use super::state::EntityId;
-use crate::sched::{Added, Fit, energy_within};
+use crate::sched::{Added, Fit, energy};
 use crate::{CostPoint, Sched, Topology, cost_points};
 
 /// Cores of one clock, with what they cost (`struct perf_domain`).
@@ -161,6 +161,6 @@ impl Fair {
             capacity += reach;
         }
         let sum = sum.min(capacity) + on.map_or(0, |_| self.util_of(id));
-        energy_within(&domain.points, reach, most, sum.min(capacity))
+        energy(&domain.points, most, sum.min(capacity), reach)
     }
 }

@@ -1,15 +1,14 @@
 //! Capacity that heat takes away
 //! (fair.c: `scale_rt_capacity`, `update_group_capacity`, `check_cpu_capacity`, of 6.1, 6.6 and 6.18).
 //!
-//! The kernel's cooling device lowers the highest frequency of a cluster, and reports what its cores lose: up to 6.9
-//! to `arch_update_thermal_pressure` (drivers/base/arch_topology.c), of which load tracking keeps an average
-//! (`thermal_load_avg`, since 5.7), since 6.10 by the limit of cpufreq's policy itself (drivers/cpufreq/cpufreq.c,
-//! `cpufreq_update_pressure`), without an average. Firmware that clocks cores lower by itself, such as turbo and power
-//! limits of x86-64, reports nothing. Nor do, up to 7.1, kernels that know no frequency to which capacities belong
-//! (`arch_scale_freq_ref`): all but those of Arm and RISC-V.
+//! The kernel's cooling device lowers the highest frequency of a cluster, and the scheduler hears what its cores lose:
+//! up to 6.9 by `topology_update_thermal_pressure` (drivers/base/arch_topology.c), of which it keeps an average
+//! (`thermal_load_avg`, since 5.7), since 6.10 by the limit of cpufreq's policy (drivers/cpufreq/cpufreq.c,
+//! `cpufreq_update_pressure`). Firmware that lowers clocks by itself, as for turbo and power limits of x86-64, reports
+//! nothing. Up to 7.1 all of it needs Arm or RISC-V, which know the frequency to which capacities belong.
 //!
-//! What a core can reach is looked up where it is asked (`get_actual_cpu_capacity`): for clamps and energy. All else goes
-//! by what was left of it when it balanced its smallest domain last.
+//! What a core can reach is looked up when it is asked (`get_actual_cpu_capacity`): for clamps and energy. All else
+//! goes by what was left of it when it balanced its smallest domain last.
 
 use ampsched_model::{ClusterId, Ns, Sees};
 

@@ -174,7 +174,7 @@ impl Fair {
     }
 
     /// `update_sg_lb_stats`; `local`: the state of the own group, if it is another.
-    fn group_stats(
+    pub(super) fn group_stats(
         &mut self,
         core: usize,
         (domain, group): (usize, usize),

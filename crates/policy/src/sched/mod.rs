@@ -35,7 +35,7 @@ use crate::{
     AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, GroupInfo, Honours, LoadTracker,
     Needs, Order, Prefer, QueueScope, Rules, ThreadAttrs, ThreadPlan, Topology,
 };
-pub(crate) use by_energy::{Added, energy_within};
+pub(crate) use by_energy::{Added, energy};
 pub use by_energy::{CostPoint, cost_points};
 pub(crate) use load::{Capacities, Fit, fits};
 pub use moves::Turn;

@@ -3,7 +3,7 @@
 use ampsched_model::ClusterId;
 
 use super::super::kernel::{Pressure, V4_14, V6_1};
-use super::super::stats::When;
+use super::super::stats::{Busiest, GroupType, Moves, When};
 use super::energy::board;
 use super::*;
 use crate::sched::Fit;
@@ -151,6 +151,30 @@ fn a_thread_that_fits_nowhere_wakes_up_on_the_core_with_most_left() {
 }
 
 #[test]
+fn a_thread_that_asks_for_much_goes_where_most_is_within_reach() {
+    // `select_idle_capacity`, `find_energy_efficient_cpu`: 1000 are nowhere; 614 or 682 are more than 512, but not 409
+    // or 341, whatever cores have found out.
+    for kernel in [V6_6, V6_18] {
+        let highs = [(little_and_big(), 600, 2), (board(), 2, 2), (board(), 1, 0)];
+        for (topology, mhz, expected) in highs.into_iter().chain([(little_and_big(), 400, 0)]) {
+            let mut rig = Rig::on(kernel, topology);
+            rig.cap(BIG, mhz);
+            let thread = rig.add(0, None);
+            rig.set_util(thread, 100);
+            rig.of(thread).clamps = (1000, 1024);
+            rig.of(thread).queue = 2;
+            rig.of(thread).recent_core = 2;
+            assert_eq!(
+                rig.place(thread, EnqueueKind::Wake, 2),
+                expected,
+                "{} {mhz}",
+                kernel.version
+            );
+        }
+    }
+}
+
+#[test]
 fn a_thread_of_the_greatest_core_is_a_misfit_up_to_6_9() {
     // `update_misfit_status`; since 6.10 not on a core of the greatest capacity that the thread may use.
     for (kernel, expected) in [(V6_1, true), (V6_6, true), (V6_18, false), (V7_3, false)] {
@@ -210,6 +234,85 @@ fn an_idle_core_of_an_equal_cluster_takes_the_thread_of_a_throttled_one() {
             let push = vec![Act::Push { thread, to: CoreId(0) }, Act::Resched(CoreId(0))];
             assert_eq!(acts, if takes { push } else { vec![] }, "{} {mhz}", kernel.version);
         }
+    }
+}
+
+#[test]
+fn idle_slow_cores_take_some_of_the_threads_of_throttled_ones() {
+    // `find_busiest_group`: 2 idle cores are more than 0 + 1, and greater ones are not left alone (`sgc->min_capacity`)
+    // once they have no more left: 409 x 1024 <= 512 x 1078; `need_active_balance`: 117 x 409 < 100 x 512.
+    for kernel in [V6_18, V7_3] {
+        for (mhz, takes) in [(1000, false), (600, false), (400, true)] {
+            let mut rig = Rig::on(kernel, little_and_big());
+            rig.cap(BIG, mhz);
+            rig.find_out(&[2, 3], 2_000 * PERIOD_NS);
+            let threads = [2, 3].map(|core| {
+                let thread = rig.start(0, core);
+                rig.choose(core);
+                thread
+            });
+            rig.pass(100 * MS);
+            (2..4).for_each(|core| rig.fair.settle_core(core));
+            let acts = rig.balance(0, 1, When::Idle);
+            let push =
+                vec![Act::Push { thread: threads[0], to: CoreId(0) }, Act::Resched(CoreId(0))];
+            assert_eq!(acts, if takes { push } else { vec![] }, "{} {mhz}", kernel.version);
+        }
+    }
+}
+
+#[test]
+fn groups_are_overloaded_sooner_and_of_more_load() {
+    // `group_is_overloaded`: 2 x 614 x 100 < 1060 x 117 <= 2 x 1024 x 100 with 3 threads; mean load 3000 x 1024 / 1228.
+    let three = |rig: &mut Rig| {
+        rig.start_all(2, 2);
+        rig.start(0, 3);
+        (2..4).for_each(|core| assert!(rig.choose(core).is_some()));
+        rig.set_core(2, 530, 2000);
+        rig.set_core(3, 530, 1000);
+        rig.fair.group_stats(0, (2, 1), None, When::Idle, (&mut false, &mut false))
+    };
+    let stats = three(&mut Rig::on(V6_18, little_and_big()));
+    assert_eq!((stats.kind, stats.capacity), (GroupType::HasSpare, 2048));
+    let stats = three(&mut hot(V6_18));
+    assert_eq!((stats.kind, stats.capacity), (GroupType::Overloaded, 1228));
+    assert_eq!(stats.mean_load, 3000 * 1024 / 1228);
+}
+
+#[test]
+fn a_single_thread_of_more_load_than_is_to_be_moved_is_taken_off_a_reduced_core() {
+    // `find_busiest_queue`, migrate_load: `check_cpu_capacity`.
+    let equal = machine(&[(2, 1024.0), (2, 1024.0)], Sees::Capacities, LastLevelCache::Machine);
+    for (mhz, expected) in [(1000, None), (600, Some(2))] {
+        let mut rig = Rig::on(V6_18, equal.clone());
+        rig.cap(BIG, mhz);
+        rig.find_out(&[2, 3], 2_000 * PERIOD_NS);
+        rig.start(0, 2);
+        rig.choose(2);
+        let found = Busiest { group: 1, moves: Moves::Load, imbalance: 500 };
+        assert_eq!(rig.fair.busiest_core(0, 1, &found), expected, "{mhz}");
+    }
+}
+
+#[test]
+fn wake_ups_between_two_busy_cores_weigh_loads_by_what_is_left() {
+    // `wake_affine_weight`: 3000 x 100 x 1024 < 4000 x 108 x 1024, but not < 4000 x 108 x 614.
+    for (mhz, expected) in [(1000, 2), (600, 0)] {
+        let topology =
+            machine(&[(2, 1024.0), (2, 1024.0)], Sees::Capacities, LastLevelCache::Machine);
+        let mut rig = Rig::on(V6_18, topology);
+        rig.cap(BIG, mhz);
+        rig.find_out(&[2, 3], 2_000 * PERIOD_NS);
+        for core in [0, 2] {
+            rig.start(0, core);
+            rig.choose(core);
+        }
+        let thread = rig.add(0, None);
+        rig.of(thread).pelt = averages(10, 0);
+        rig.set_core(2, 0, 3000);
+        rig.set_core(0, 0, 4000);
+        let id = rig.fair.id(thread);
+        assert_eq!(rig.fair.affine_core(id, 2, 0), expected, "{mhz}");
     }
 }
 

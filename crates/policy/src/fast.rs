@@ -4,7 +4,7 @@
 //! keeps whatever it needs to answer. It is told of everything after the books have it, and it may be asked at any
 //! moment. `now_ns` never decreases.
 
-use ampsched_model::{CoreId, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 
 use crate::{EnqueueKind, Honours, Pick, RunState, Sched, Turn};
 
@@ -90,6 +90,9 @@ pub trait FastPlane: Send {
 
     /// A core works at another speed from now on: its frequency has changed.
     fn clocked(&mut self, sched: &Sched, core: CoreId, now_ns: Ns);
+
+    /// Heat allows a cluster another frequency than before ([`Sched::cap_mhz`]).
+    fn capped(&mut self, _sched: &Sched, _cluster: ClusterId, _now_ns: Ns) {}
 
     /// Why it decided last as it did, in words for the user.
     fn because(&self) -> &'static str;

@@ -311,7 +311,11 @@ impl Fair {
     ) -> bool {
         let own = &self.domains.of_core[core][level];
         let domain = &self.domains.all[own.domain];
-        (when != When::Busy && self.packs_at_once(domain, core, source))
+        let is_better_off = || {
+            self.packs_at_once(domain, core, source)
+                || self.spares(domain.imbalance_pct, core, source)
+        };
+        (when != When::Busy && is_better_off())
             || (found.moves == Moves::Threads && own.failures > tries + 2)
             || found.moves == Moves::Misfit
     }

@@ -46,6 +46,8 @@ impl Fair {
         for (number, core) in self.cores.iter().enumerate() {
             let current = self.queues[number].current;
             same("whether it runs", number as u32, core.current.is_some(), current.is_some())?;
+            let is_whole = core.taken.is_some() || core.capacity == core.capacity_max;
+            same("whether its capacity is its own", number as u32, is_whole, true)?;
         }
         // Those of threads that have ended are many, where programs are repeated.
         let live = sched.live_threads().filter_map(|thread| self.entity_of.get(thread.index()));

@@ -261,6 +261,17 @@ impl Domains {
         one == other || (self.cache[one].is_some() && self.cache[one] == self.cache[other])
     }
 
+    /// The capacity of a core has changed; `of` tells that of each.
+    pub fn note_capacity(&mut self, core: usize, of: impl Fn(usize) -> u64) {
+        let groups = self.all.iter_mut().flat_map(|domain| &mut domain.groups);
+        for group in groups.filter(|group| group.cores.contains(&core)) {
+            let all = || group.cores.iter().map(|&core| of(core));
+            let (least, most) = (all().min(), all().max());
+            group.capacity_min = least.unwrap_or(1);
+            group.capacity_max = most.unwrap_or(1);
+        }
+    }
+
     fn group(&self, cores: &[usize], capacity: &[u64]) -> Group {
         let of = || cores.iter().map(|&core| capacity[core]);
         let seconds = cores.iter().filter(|&&core| {

@@ -97,9 +97,9 @@ impl Fair {
             if !is_reached || !self.may_move(sched, id, core) {
                 continue;
             }
-            let (with, capacity) = (self.util_with(core, id), self.cores[core].capacity_max);
-            let fit = Fit::of(with, clamps, capacity);
-            let room = Room { core, fit, left: capacity.saturating_sub(with) };
+            let (with, own) = (self.util_with(core, id), &self.cores[core]);
+            let fit = Fit::on(with, clamps, own.capacities());
+            let room = Room { core, fit, left: own.capacity.saturating_sub(with) };
             if fit == Fit::Not {
                 continue;
             }
@@ -116,7 +116,7 @@ impl Fair {
     fn added(&self, domain: usize, id: EntityId, room: Room, base: u64) -> Option<Added> {
         let Room { core, fit, .. } = room;
         let energy = self.energy_with(domain, id, Some(core)).checked_sub(base)?;
-        let capacity = self.cores[core].capacity_max;
+        let capacity = self.cores[core].reach();
         Some(Added { core: CoreId::from(core), fit, capacity, energy })
     }
 
@@ -149,16 +149,18 @@ impl Fair {
     }
 
     /// Energy per time of a cluster if a sleeping thread wakes up on some core; none: elsewhere (`compute_energy`,
-    /// `eenv_pd_busy_time`, `eenv_pd_max_util`). What the thread adds is the same on each core.
+    /// `eenv_pd_busy_time`, `eenv_pd_max_util`). What the thread adds is the same on each core. No core does more than
+    /// it can reach.
     pub(super) fn energy_with(&self, domain: usize, id: EntityId, on: Option<usize>) -> u64 {
         let domain = &self.perf_domains[domain];
-        let (mut most, mut sum, mut capacity) = (0, 0, 0);
+        let (mut most, mut sum, mut capacity, mut reach) = (0, 0, 0, 0);
         for &core in &domain.cores {
             most = most.max(self.boosted_with(core, id, on));
             sum += self.util_without(core, id);
-            capacity += self.cores[core].capacity_max;
+            reach = self.cores[core].reach();
+            capacity += reach;
         }
         let sum = sum.min(capacity) + on.map_or(0, |_| self.util_of(id));
-        energy(&domain.points, most, sum.min(capacity))
+        energy(&domain.points, most, sum.min(capacity), reach)
     }
 }

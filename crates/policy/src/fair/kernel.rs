@@ -31,6 +31,18 @@ pub enum Balancing {
     ByGroupType,
 }
 
+/// How the capacity counts that heat takes (`scale_rt_capacity`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressure {
+    /// Not at all (up to 5.6).
+    Ignored,
+    /// Averaged by load tracking (`thermal_load_avg`, 5.7 to 6.9; `sched_thermal_decay_shift` is 0).
+    Averaged,
+    /// As it is (`cpufreq_get_pressure`, since 6.10). What is averaged since then, `hw_load_avg`, comes from firmware
+    /// that reports it (Qualcomm's LMh), of which there is none here.
+    Exact,
+}
+
 /// A generation of Linux's fair class.
 ///
 /// Constants are those of the sources, before they are scaled by the number of cores
@@ -99,6 +111,8 @@ pub struct Kernel {
     /// Where capacities differ, threads fit best on a core that is idle as a whole (`asym_fits_cpu` with SMT, since
     /// 7.2).
     pub fits_idle_cores: bool,
+    /// How the capacity counts that heat takes.
+    pub pressure: Pressure,
 }
 
 impl Kernel {
@@ -157,6 +171,7 @@ pub const V3_16: Kernel = Kernel {
     draws_newidle: false,
     relieves_siblings: false,
     fits_idle_cores: false,
+    pressure: Pressure::Ignored,
 };
 
 /// Linux 4.14, of the board of HFEE.
@@ -173,6 +188,7 @@ pub const V6_1: Kernel = Kernel {
     asymmetric: true,
     energy_aware: true,
     sees_idlers: true,
+    pressure: Pressure::Averaged,
     ..V4_14
 };
 
@@ -193,6 +209,7 @@ pub const V6_18: Kernel = Kernel {
     estimates_early: true,
     draws_newidle: true,
     prefers_cluster: true,
+    pressure: Pressure::Exact,
     ..V6_6
 };
 

@@ -4,6 +4,7 @@
 use super::Fair;
 use ampsched_model::Ns;
 
+use super::kernel::Pressure;
 use super::state::{CAPACITY_ONE, Core, EntityId, Queue, QueueId};
 use crate::Activity;
 use crate::pelt::Pelt;
@@ -271,7 +272,7 @@ impl Fair {
 
     /// How well a core takes a thread (`util_fits_cpu`).
     pub(super) fn fit_on(&self, id: EntityId, core: usize) -> Fit {
-        Fit::of(self.util_of(id), self.clamps(id), self.cores[core].capacity_max)
+        Fit::on(self.util_of(id), self.clamps(id), self.cores[core].capacities())
     }
 
     /// Brings all averages of a core up to now (`sched_balance_update_blocked_averages`).
@@ -281,6 +282,7 @@ impl Fair {
             self.settle_queue(queue);
         }
         self.settle_queue(core as QueueId);
+        self.cores[core].settle_taken(self.now_ns);
         if let Some(current) = self.cores[core].current {
             self.settle(current);
         }
@@ -288,19 +290,21 @@ impl Fair {
 
     /// Whether a core has less than a fifth of its capacity to spare (`cpu_overutilized`).
     pub(super) fn is_overutilised(&self, core: usize) -> bool {
-        !fits(self.util_on(core), self.cores[core].capacity_max)
+        !fits(self.util_on(core), self.cores[core].capacity)
     }
 
-    /// Notes whether a thread is too big for the core on which it runs (`update_misfit_status`).
+    /// Notes whether a thread is too big for the core on which it runs (`update_misfit_status`). Up to 6.9 that may be
+    /// the greatest one, if heat takes of it (6.10 and later: `max_allowed_capacity`).
     pub(super) fn note_misfit(&mut self, core: usize) {
         if !self.kernel.asymmetric || !self.domains.is_asymmetric {
             return;
         }
-        let load = match self.cores[core].current {
+        let own = &self.cores[core];
+        let may_be = own.capacity_max < self.domains.capacity_max
+            || (own.taken.is_some() && self.kernel.pressure == Pressure::Averaged);
+        let load = match own.current {
             Some(current)
-                if self.cores[core].capacity_max < self.domains.capacity_max
-                    && self.may_use_several(current)
-                    && !self.fits_on(current, core) =>
+                if may_be && self.may_use_several(current) && !self.fits_on(current, core) =>
             {
                 self.load_of(current).max(1)
             }

@@ -7,6 +7,7 @@
 //! | order | `queue.rs` | `pick_eevdf`, eligibility, mean virtual run time |
 //! | run | `run.rs` | `update_curr`, `place_entity`, `enqueue_entity`, `dequeue_entity`, delayed departures |
 //! | load | `load.rs` | PELT of threads, groups and cores, what fits where, misfits |
+//! | heat | `pressure.rs` | `scale_rt_capacity`, `update_cpu_capacity`, `get_actual_cpu_capacity` |
 //! | domains | `domains.rs` | `sd_init`, groups, capacities, priorities |
 //! | siblings | `smt.rs` | `select_idle_core`, `sched_asym`, `group_smt_balance` |
 //! | stats | `stats.rs` | types of groups, `find_busiest_group`, `calculate_imbalance` |
@@ -33,6 +34,7 @@ mod kernel;
 mod load;
 mod nohz;
 mod plane;
+mod pressure;
 mod pull;
 mod queue;
 mod run;
@@ -143,6 +145,8 @@ impl Fair {
             clock: PeltClock::new(0),
             is_working: false,
             capacity_max: capacity,
+            capacity,
+            taken: None,
             // Before 5.1, averages are kept in real time.
             capacity_now: if kernel.is_by_load() { CAPACITY_ONE } else { capacity },
             idle_since_ns: Some(0),

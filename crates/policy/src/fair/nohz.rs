@@ -22,6 +22,10 @@ impl Fair {
             return self.shares_cache_with_busy(core);
         }
         let levels = &self.domains.of_core[core];
+        let smallest = levels.first().map(|level| &self.domains.all[level.domain]);
+        if smallest.is_some_and(|domain| self.is_reduced(core, domain.imbalance_pct)) {
+            return true;
+        }
         let packs = levels.iter().map(|level| &self.domains.all[level.domain]).any(|domain| {
             let comes_before = |&idle: &usize| {
                 self.is_idle(idle)

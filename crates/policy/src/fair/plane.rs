@@ -1,6 +1,6 @@
 //! The fair class as a fast plane.
 
-use ampsched_model::{CoreId, Ns, Sees, ThreadId};
+use ampsched_model::{ClusterId, CoreId, Ns, Sees, ThreadId};
 
 use super::Fair;
 use super::kernel::Order;
@@ -320,6 +320,11 @@ impl FastPlane for Fair {
         if is_known && self.kernel.asymmetric {
             own.capacity_now = own.capacity_max * present / u64::from(highest);
         }
+    }
+
+    fn capped(&mut self, sched: &Sched, cluster: ClusterId, now_ns: Ns) {
+        self.now_ns = now_ns;
+        self.press(sched, cluster);
     }
 
     fn because(&self) -> &'static str {

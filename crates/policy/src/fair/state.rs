@@ -2,6 +2,7 @@
 
 use ampsched_model::{Ns, ThreadId};
 
+use super::pressure::Taken;
 use crate::pelt::{Pelt, PeltClock, UtilEst};
 
 /// A schedulable entity: a thread, or what a task group has on one core (`struct sched_entity`).
@@ -216,6 +217,10 @@ pub(super) struct Core {
     pub is_working: bool,
     /// Capacity at its highest frequency, as far as the kernel knows it (`arch_scale_cpu_capacity`).
     pub capacity_max: u64,
+    /// What is left of that, as of when it balanced its smallest domain last (`cpu_capacity`).
+    pub capacity: u64,
+    /// What heat takes of it; none: nothing.
+    pub taken: Option<Box<Taken>>,
     /// Capacity at its present frequency, for the clock.
     pub capacity_now: u64,
     /// By what shares of time become utilisation, up to 5.2: its capacity, without what a sibling takes of it.

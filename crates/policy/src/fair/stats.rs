@@ -132,6 +132,7 @@ impl Fair {
         let (mut local, mut total) = (GroupStats::default(), GroupStats::default());
         let mut busiest: Option<(usize, GroupStats)> = None;
         let (mut is_overloaded, mut is_overutilised) = (false, false);
+        self.note_capacity(core, level, when);
         let mut others = std::mem::take(&mut self.group_stats);
         others.clear();
         let count = self.domains.all[number].groups.len();
@@ -173,7 +174,7 @@ impl Fair {
     }
 
     /// `update_sg_lb_stats`; `local`: the state of the own group, if it is another.
-    fn group_stats(
+    pub(super) fn group_stats(
         &mut self,
         core: usize,
         (domain, group): (usize, usize),
@@ -186,13 +187,14 @@ impl Fair {
         let (asymmetric, packs, pct) = (own.is_asymmetric, own.packs, own.imbalance_pct);
         for index in 0..self.domains.all[domain].groups[group].cores.len() {
             let other = self.domains.all[domain].groups[group].cores[index];
-            stats.load += self.load_on(other);
+            let load = self.load_on(other);
+            stats.load += load;
             stats.util += self.util_on(other);
             stats.runnable += self.runnable_on(other);
             stats.able += u64::from(self.queues[other].runnable);
             let threads = self.threads_on(other);
             stats.threads += u64::from(threads);
-            stats.capacity += self.cores[other].capacity_max;
+            stats.capacity += self.cores[other].capacity;
             stats.cores += 1;
             *is_overutilised |= self.is_overutilised(other);
             *is_overloaded |= threads > 1;
@@ -204,6 +206,12 @@ impl Fair {
                 let misfit = self.cores[other].misfit_load;
                 stats.misfit_load = stats.misfit_load.max(misfit);
                 *is_overloaded |= misfit > 0;
+            } else if when != When::Busy
+                && self.queues[other].runnable == 1
+                && self.is_reduced(other, pct)
+            {
+                // `sched_reduced_capacity` (since 5.19).
+                stats.misfit_load = stats.misfit_load.max(load);
             }
         }
         let own = &self.domains.all[domain].groups[group];
@@ -239,7 +247,7 @@ impl Fair {
             return false;
         }
         let domain = &self.domains.all[domain];
-        let own_capacity = self.cores[core].capacity_max;
+        let own_capacity = self.cores[core].capacity;
         if domain.is_asymmetric
             && stats.kind == GroupType::Misfit
             && (!is_greater(own_capacity, domain.groups[group].capacity_max)
@@ -291,7 +299,7 @@ impl Fair {
     ) -> bool {
         domain.is_asymmetric
             && stats.kind <= GroupType::FullyBusy
-            && is_greater(domain.groups[group].capacity_min, self.cores[core].capacity_max)
+            && is_greater(domain.groups[group].capacity_min, self.cores[core].capacity)
     }
 
     /// `find_busiest_group`, once the groups are known.
@@ -378,12 +386,12 @@ impl Fair {
     /// The core of a group from which threads are taken (`find_busiest_queue`).
     pub(super) fn busiest_core(&self, core: usize, level: usize, found: &Busiest) -> Option<usize> {
         let domain = &self.domains.all[self.domains.of_core[core][level].domain];
-        let own_capacity = self.cores[core].capacity_max;
+        let own_capacity = self.cores[core].capacity;
         let mut best: Option<usize> = None;
         let (mut most, mut most_capacity) = (0, 1);
         for &other in &domain.groups[found.group].cores {
             let able = u64::from(self.queues[other].runnable);
-            let capacity = self.cores[other].capacity_max;
+            let capacity = self.cores[other].capacity;
             let is_single_kept = (domain.is_asymmetric
                 && !is_greater(own_capacity, capacity)
                 && (!self.kernel.fits_idle_cores || self.is_core_idle(other)))
@@ -396,7 +404,8 @@ impl Fair {
             match found.moves {
                 Moves::Load => {
                     let load = self.load_on(other);
-                    if able == 1 && load > found.imbalance {
+                    let is_reduced = self.is_reduced(other, domain.imbalance_pct);
+                    if able == 1 && load > found.imbalance && !is_reduced {
                         continue;
                     }
                     if load * most_capacity > most * capacity {

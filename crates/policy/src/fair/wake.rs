@@ -8,7 +8,7 @@ use super::Fair;
 use super::state::{CAPACITY_ONE, EntityId, WEIGHT_ONE};
 use super::stats::{GroupStats, GroupType};
 use crate::Sched;
-use crate::sched::Fit;
+use crate::sched::{Capacities, Fit};
 
 /// After that long, counts of wake-ups are halved (`record_wakee`).
 const FLIPS_HALVED_NS: Ns = 1_000_000_000;
@@ -84,8 +84,8 @@ impl Fair {
             .map(|level| &self.domains.all[level.domain])
             .find(|domain| domain.cores.contains(&last));
         let pct = both.map_or(100, |domain| 100 + (domain.imbalance_pct - 100) / 2);
-        let here = (self.load_on(this) + load) * 100 * self.cores[last].capacity_max;
-        let there = self.load_on(last).saturating_sub(load) * pct * self.cores[this].capacity_max;
+        let here = (self.load_on(this) + load) * 100 * self.cores[last].capacity;
+        let there = self.load_on(last).saturating_sub(load) * pct * self.cores[this].capacity;
         if here < there { this } else { last }
     }
 
@@ -228,7 +228,8 @@ impl Fair {
                 self.because = "it is the next idle core where it fits";
                 return Some(core);
             }
-            let worth = (is_whole, fit, self.cores[core].capacity_max);
+            let Capacities { left, reach, .. } = self.cores[core].capacities();
+            let worth = (is_whole, fit, if fit == Fit::Slow { reach } else { left });
             if best.is_none_or(|(of_best, _)| worth > of_best) {
                 best = Some((worth, core));
             }
@@ -339,7 +340,7 @@ impl Fair {
             let starts = u64::from(self.starter == Some(core));
             stats.able += u64::from(self.queues[core].runnable) + starts;
             stats.threads += u64::from(self.threads_on(core)) + starts;
-            stats.capacity += self.cores[core].capacity_max;
+            stats.capacity += self.cores[core].capacity;
             stats.cores += 1;
             stats.idle_cores += u64::from(self.is_idle(core) && starts == 0);
             if asymmetric && stats.misfit_load > 0 && self.fits_on(id, core) {

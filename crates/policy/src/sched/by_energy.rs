@@ -35,9 +35,10 @@ pub fn cost_points(cluster: &ClusterInfo) -> Vec<CostPoint> {
 }
 
 /// Energy of a cluster per time (`em_cpu_energy`) if its busiest core uses `most` and all together `sum`: of the lowest
-/// operating point that has a quarter more than `most`, as the governor adds it (`sugov_effective_cpu_perf`).
-pub(crate) fn energy(points: &[CostPoint], most: u64, sum: u64) -> u64 {
-    let wanted = most + most / 4;
+/// operating point that has a quarter more than `most`, as the governor adds it (`sugov_effective_cpu_perf`), or what
+/// is within reach.
+pub(crate) fn energy(points: &[CostPoint], most: u64, sum: u64, reach: u64) -> u64 {
+    let wanted = (most + most / 4).min(reach);
     let enough = points.iter().find(|point| u64::from(point.capacity) >= wanted);
     enough.or(points.last()).map_or(0, |point| point.cost * sum)
 }
@@ -56,7 +57,7 @@ struct Estimate<'a> {
 impl Estimate<'_> {
     /// Without the thread.
     fn before(&self) -> u64 {
-        energy(self.points, self.most.into(), self.sum.into())
+        energy(self.points, self.most.into(), self.sum.into(), u64::MAX)
     }
 
     /// What the thread adds on a core of which so much is used, where it fits.
@@ -64,7 +65,7 @@ impl Estimate<'_> {
         let with = (used + self.util).min(self.capacity);
         let (most, sum) = (self.most.max(with), self.sum - used + with);
         // Where a faster point costs less per work, more use costs less in all.
-        energy(self.points, most.into(), sum.into()).saturating_sub(self.before())
+        energy(self.points, most.into(), sum.into(), u64::MAX).saturating_sub(self.before())
     }
 }
 

@@ -129,6 +129,17 @@ impl Sched {
 /// Margin of a core's capacity (fair.c, `fits_capacity`: 1280 / 1024).
 const MARGIN: u64 = 1280;
 
+/// What a core can do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Capacities {
+    /// At its highest frequency (`arch_scale_cpu_capacity`).
+    pub whole: u64,
+    /// Less what is taken of it (`capacity_of`).
+    pub left: u64,
+    /// At the highest frequency that it may have now (`get_actual_cpu_capacity`).
+    pub reach: u64,
+}
+
 /// How well a core takes a thread, the worst first (fair.c, `util_fits_cpu`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
@@ -143,13 +154,18 @@ pub(crate) enum Fit {
 impl Fit {
     /// For a utilisation, without its clamps, and these. The margin is for what is used: clamps are compared with the
     /// capacity itself.
-    pub fn of(util: u64, (min, max): (u64, u64), capacity: u64) -> Self {
+    pub fn of(util: u64, clamps: (u64, u64), capacity: u64) -> Self {
+        Self::on(util, clamps, Capacities { whole: capacity, left: capacity, reach: capacity })
+    }
+
+    /// The same on a core of which not all capacity is left.
+    pub fn on(util: u64, (min, max): (u64, u64), core: Capacities) -> Self {
         let full = u64::from(CAPACITY_ONE);
-        let is_capped = max <= capacity && (capacity, max) != (full, full);
+        let is_capped = max <= core.whole && (core.whole, max) != (full, full);
         let asked = min.min(max);
-        if !is_capped && !fits(util, capacity) {
+        if !is_capped && !fits(util, core.left) {
             Fit::Not
-        } else if util < asked && asked > capacity {
+        } else if util < asked && asked > core.reach {
             Fit::Slow
         } else {
             Fit::Well

@@ -37,7 +37,7 @@ use crate::{
 };
 pub(crate) use by_energy::{Added, energy};
 pub use by_energy::{CostPoint, cost_points};
-pub(crate) use load::{Fit, fits};
+pub(crate) use load::{Capacities, Fit, fits};
 pub use moves::Turn;
 use place::LastSearch;
 pub use planned::Effect;
@@ -82,6 +82,8 @@ pub struct Sched {
     frequencies_mhz: Vec<u32>,
     /// The frequency that was asked for last of each cluster.
     wanted_mhz: Vec<u32>,
+    /// The highest frequency that heat allows each cluster.
+    caps_mhz: Vec<u32>,
     /// What the power sensor of each cluster shows, in mW.
     power_mw: Vec<Factor>,
     /// What the hottest temperature sensor of each cluster shows, in degrees Celsius.
@@ -144,6 +146,7 @@ impl Sched {
             cores,
             frequencies_mhz: topology.clusters().iter().map(highest).collect(),
             wanted_mhz: topology.clusters().iter().map(highest).collect(),
+            caps_mhz: topology.clusters().iter().map(highest).collect(),
             power_mw: vec![Factor::default(); topology.clusters().len()],
             temperatures_c: vec![Factor::default(); topology.clusters().len()],
             rounds: Rounds::of(rules.order, topology.core_count()),
@@ -368,6 +371,17 @@ impl Sched {
     /// Tells which frequency was asked for.
     pub fn set_wanted(&mut self, cluster: ClusterId, mhz: u32) {
         self.wanted_mhz[cluster.index()] = mhz;
+    }
+
+    /// The highest frequency that heat allows a cluster, in MHz: what the kernel's cooling device sets, not what
+    /// firmware does by itself (turbo, power limits). The highest there is until the host says otherwise.
+    pub fn cap_mhz(&self, cluster: ClusterId) -> u32 {
+        self.caps_mhz[cluster.index()]
+    }
+
+    /// Tells which frequency heat allows a cluster from now on.
+    pub fn set_cap(&mut self, cluster: ClusterId, mhz: u32) {
+        self.caps_mhz[cluster.index()] = mhz;
     }
 
     /// What a cluster's power sensor shows, in mW.

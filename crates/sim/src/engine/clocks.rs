@@ -159,6 +159,9 @@ impl Engine<'_> {
     /// Heat allows a cluster no more than that operating point.
     pub(super) fn cap_frequency(&mut self, cluster: ClusterId, cap: usize) {
         if std::mem::replace(&mut self.clocks.of_mut(cluster).cap, cap) != cap {
+            let mhz = self.setup.machine.clusters[cluster.index()].opps[cap].mhz;
+            self.sched.set_cap(cluster, mhz);
+            self.fast_capped(cluster);
             self.governors_hear_limits(cluster);
         }
         self.go_to_target(cluster);

@@ -88,6 +88,14 @@ impl Engine<'_> {
         }
     }
 
+    /// Heat allows a cluster another frequency.
+    pub(super) fn fast_capped(&mut self, cluster: ClusterId) {
+        let now_ns = self.events.now_ns();
+        if let Some((fast, sched)) = self.fast() {
+            fast.capped(sched, cluster, now_ns);
+        }
+    }
+
     /// What a core does next.
     #[inline]
     pub(super) fn fast_pick(&mut self, core: CoreId) -> Pick {

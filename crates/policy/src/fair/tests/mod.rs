@@ -9,6 +9,7 @@ mod load;
 mod migrate;
 mod order;
 mod page;
+mod pressure;
 mod relief;
 mod run;
 mod siblings;

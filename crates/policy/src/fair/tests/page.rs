@@ -1,6 +1,6 @@
 //! The table of generations on the page `docs/explanation/linux.md`.
 
-use super::super::kernel::{Balancing, Order, Parity};
+use super::super::kernel::{Balancing, Order, Parity, Pressure};
 use super::*;
 
 fn yes(holds: bool) -> String {
@@ -41,10 +41,8 @@ fn table() -> String {
         ("busy cores balance more rarely by (`busy_factor`)", |kernel| {
             kernel.busy_factor.to_string()
         }),
-        ("tolerated imbalance within a cache, %", |kernel| {
-            (kernel.imbalance_pct - 100).to_string()
-        }),
-        ("tolerated imbalance between caches, %", |kernel| {
+        ("tolerated imbalance between caches, % (within: 17)", |kernel| {
+            assert_eq!(kernel.imbalance_pct, 117);
             (kernel.imbalance_pct_package - 100).to_string()
         }),
         ("scan for idle cores by utilisation (`SIS_UTIL`)", |kernel| yes(kernel.scans_by_util)),
@@ -59,11 +57,14 @@ fn table() -> String {
         }),
         ("threads spread over unequal clusters", |kernel| yes(kernel.spreads_unequal)),
         ("placement by energy", |kernel| yes(kernel.energy_aware)),
-        ("cores with threads of class idle only take others (`sched_idle_cpu`)", |kernel| {
-            yes(kernel.sees_idlers)
-        }),
+        ("cores of class idle take others (`sched_idle_cpu`)", |kernel| yes(kernel.sees_idlers)),
         ("estimates as of the last tick (6.14 to 7.1.4)", |kernel| yes(kernel.estimates_early)),
         ("searches of idle cores by success (`NI_RANDOM`)", |kernel| yes(kernel.draws_newidle)),
+        ("what throttling takes", |kernel| match kernel.pressure {
+            Pressure::Ignored => "-".to_owned(),
+            Pressure::Averaged => "average".to_owned(),
+            Pressure::Exact => "all".to_owned(),
+        }),
     ];
     let line = |name: &str, cells: Vec<String>| format!("| {name} | {} |\n", cells.join(" | "));
     let names = Kernel::ALL.iter().map(|kernel| kernel.version.to_string()).collect();

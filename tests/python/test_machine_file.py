@@ -407,7 +407,6 @@ def test_each_damaged_file_of_a_tree_is_left_out_by_name_or_refused(content: byt
     ("content", "expected"),
     [
         (b"hello", r"x: is none of what is understood: a saved tree of /sys \(folder, tar\), what"),
-        (b"/dts-v1/;\n/ { };", r"x: is the source of a device tree; compile it: dtc -O dtb -o FILE\.dtb x$"),
         (
             b"ampsched computer 1\n",
             r"x: has none of the files that say what CPUs there are \(see --collector\)$",

@@ -25,7 +25,7 @@ def machine(
         str,
         typer.Argument(
             help="'this' computer; or a saved tree of /sys (folder, tar, what --collector's script prints), "
-            "lscpu -J, lscpu -e -J, hwloc's XML, a device tree (.dtb), LISA's plat_info."
+            "lscpu -J, lscpu -e -J, hwloc's XML, a device tree (.dtb, .dts), LISA's plat_info."
         ),
     ] = "this",
     out: Annotated[

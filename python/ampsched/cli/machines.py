@@ -69,7 +69,9 @@ def _summary(facts: "MachineFacts") -> list[str]:
     lines = []
     for cluster in facts.clusters:
         threads = ", two threads per core" if cluster.threads_per_core > 1 else ""
-        speed = f", capacity {cluster.capacity:.0f}" if cluster.capacity else ""
+        stated, simulated = (f"{each or 0:.0f}" for each in (cluster.capacity, cluster.simulated_capacity))
+        told = f"{stated} (simulated: {simulated})" if stated != simulated else stated
+        speed = f", capacity {told}" if cluster.capacity else ""
         power = ", power" if cluster.power else ""
         lines.append(
             f"{cluster.name}: CPUs {format_cpus(cluster.cpus)}, {cluster.core_type.value}, "

@@ -37,6 +37,7 @@ def of(path: Path, tmp_path: Path) -> ampsched.Machine:
 
 
 def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 

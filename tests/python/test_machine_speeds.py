@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from computers import CPU, Files, collected
 from conftest import Ampsched
+from test_machine_file import made as made_of
+from test_machine_file import put
 
 import ampsched
 from ampsched import Machine
 from ampsched.catalog import Catalog
-from ampsched.machine_file.making import Made, make
-from ampsched.machine_file.sources import opened
+from ampsched.machine_file.making import Made
 
 A53, A72, A73, A75, A76, UNKNOWN = (
     0x41 << 24 | part << 4 for part in (0xD03, 0xD08, 0xD09, 0xD0A, 0xD0B, 0xFFF)
@@ -34,15 +35,11 @@ def computer(*clusters: tuple[int, int]) -> Files:
 
 
 def made(tmp_path: Path, *clusters: tuple[int, int]) -> Made:
-    source = tmp_path / "computer.txt"
-    source.write_text(collected(computer(*clusters)))
-    with opened(str(source)) as found:
-        return make(found, "made")
+    return made_of(put(tmp_path / "computer.txt", collected(computer(*clusters))))
 
 
 def machine(tmp_path: Path, text: str) -> Machine:
-    (tmp_path / "made.toml").write_text(text)
-    return Catalog.shipped().machine(tmp_path / "made.toml")
+    return Catalog.shipped().machine(put(tmp_path / "made.toml", text))
 
 
 def capacities(of: Machine) -> list[float]:

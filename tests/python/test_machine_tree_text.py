@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 from conftest import Ampsched
-from test_machine_file import damaged
+from test_machine_file import damaged, put
+from test_machine_file import of as machine_of
 from test_machine_file import refusal as maybe_refused
 
 from ampsched import Machine
 from ampsched._core import InputError
-from ampsched.catalog import Catalog
 from ampsched.machine_file import tree_text
-from ampsched.machine_file.making import make
-from ampsched.machine_file.sources import opened
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("dtc") and shutil.which("cpp")), reason="SKIPPED: apt install device-tree-compiler cpp"
@@ -48,16 +46,8 @@ BOARD = """// SPDX-License-Identifier: MIT
 CLUSTERS = [("little", "cortex-a53", 1, 1200, 0), ("big", "cortex-a72", 1, 1800, 1)]
 
 
-def put(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
 def of(path: Path) -> Machine:
-    with opened(str(path)) as source:
-        made = make(source, "made")
-    return Catalog.shipped().machine(put(path.with_name("made.toml"), made.text))
+    return machine_of(path, path.parent)
 
 
 def refusal(path: Path) -> str:
@@ -122,10 +112,7 @@ BOMB = f'#define A0 "{"a" * 4096}"\n' + "".join(f"#define A{n} A{n - 1} A{n - 1}
     [
         ("/dts-v1/;\n/ {\n  cpus {;\n};\n", "board.dts:3.9-10 syntax error (dtc)"),
         ("/dts-v1/;\n#define A 1\n/ {\n  cpus {;\n};\n", "board.dts:4.9-10 syntax error (dtc)"),
-        (
-            "/dts-v1/;\n#include <dt-bindings/no.h>\n/ { };\n",
-            "board.dts:2:10: dt-bindings/no.h: No such file or directory (cpp)",
-        ),
+        ("#include <no.h>\n/ { };\n", "board.dts:1:10: no.h: No such file or directory (cpp)"),
         ('/dts-v1/;\n/include/ "no.dtsi"\n/ { };\n', 'board.dts: Couldn\'t open "no.dtsi": No such file or directory (dtc)'),
         ('/dts-v1/;\n#include "board.dts"\n', "board.dts:2:21: #include nested depth 200 exceeds maximum of 200"),
         ('/dts-v1/;\n/include/ "board.dts"\n', "board.dts:"),

@@ -102,8 +102,8 @@ def _power(cluster: ClusterFacts) -> list[str]:
         ]
         lines += _list("energy_model", rows)
     elif cluster.capacity:
-        simulated = cluster.simulated_capacity or 0
-        lines += _wrapped(f"Capacity: {cluster.capacity:.0f} of 1024 is stated, {simulated:.0f} simulated.")
+        simulated = f", {cluster.simulated_capacity:.0f} simulated" if cluster.simulated_capacity else ""
+        lines += _wrapped(f"Capacity: {cluster.capacity:.0f} of 1024 is stated{simulated}.")
     if cluster.coefficient and cluster.volts:
         lines += _wrapped("dynamic-power-coefficient, stated.")
         lines.append(f"power = {{ dynamic_uw_per_mhz_v2 = {cluster.coefficient:g} }}")

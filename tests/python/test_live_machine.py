@@ -4,11 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
-from computers import CPU, Files, laptop, phone, write
+from computers import CPU, Files, collected, laptop, phone, write
 from conftest import Ampsched
 
 from ampsched import InputError
 from ampsched.live.machine import with_machine
+from ampsched.machine_file.making import make
+from ampsched.machine_file.sources import opened
 
 COSTS = "[costs]\ncontext_switch_ns = 1\nmigrate_same_cluster_ns = 1\nmigrate_cross_cluster_ns = 1\nwakeup_latency_ns = 1\n"
 
@@ -54,6 +56,18 @@ def test_a_hybrid_whose_kernel_tells_no_speeds_gets_them(tmp_path: Path) -> None
     assert with_machine(["-m", file], root) == ["--big=0-7", "--little=8-15", "--ratio=1.6"]
 
 
+def test_powers_are_those_of_the_energy_model(tmp_path: Path) -> None:
+    path = tmp_path / "phone.txt"
+    path.write_text(collected(phone()))
+    with opened(str(path)) as source:
+        (tmp_path / "phone.toml").write_text(make(source, "phone").text)
+    root = write(tmp_path / "root", {f"{CPU}/online": "0-7"})
+    assert with_machine(["-m", str(tmp_path / "phone.toml")], root)[-2:] == [
+        "--power=0-3=300:20,1056:60,1766:154",
+        "--power=4-7=825:160,1996:560,2803:1508",
+    ]
+
+
 @pytest.mark.parametrize(
     ("clusters", "files", "expected"),
     [
@@ -87,8 +101,8 @@ def test_another_computer_is_refused(
     [
         (["--machine"], "--machine needs a machine: a name, a file, or this"),
         (["-m="], "-m needs a machine"),
-        (["-m", "a", "-m", "b"], "--machine a states classes and speeds of cores; leave out --machine b"),
-        (["-m", "a", "--ratio=2"], "--machine a states classes and speeds of cores; leave out --ratio"),
+        (["-m", "a", "-m", "b"], "--machine a states what cores are; leave out --machine b"),
+        (["-m", "a", "--ratio=2"], "--machine a states what cores are; leave out --ratio"),
         (["-m", "none.toml"], "none.toml: cannot be read: No such file or directory"),
         (["-m", "2B2Z"], 'unknown machine "2B2Z"'),
     ],
@@ -116,10 +130,14 @@ def test_the_commands_take_it(ampsched_here: Ampsched, tmp_path: Path) -> None:
 @pytest.mark.skipif(
     (os.cpu_count() or 1) < 2, reason="SKIPPED: one CPU only, so there are no two classes of cores"
 )
-def test_the_doctor_has_the_classes(ampsched_process: Ampsched, tmp_path: Path) -> None:
+def test_the_doctor_has_the_classes_and_powers(ampsched_process: Ampsched, tmp_path: Path) -> None:
     rest = (os.cpu_count() or 1) - 1
-    file = machine(tmp_path, ("cortex-a53", 1, 1, 1), ("cortex-a53", rest, 0, 0.5))
-    finished = ampsched_process("live", "doctor", "--machine", file)
+    file = Path(machine(tmp_path, ("cortex-a53", 1, 1, 1), ("cortex-a53", rest, 0, 0.5)))
+    file.write_text(file.read_text().replace("relative", "power = { dynamic_uw_per_mhz_v2 = 100 }\nrelative"))
+    finished = ampsched_process("live", "doctor", "--machine", str(file))
     assert finished.code == 0, finished.err
     assert "big 0, little 1" in finished.out
     assert "(stated by hand)" in finished.out
+    assert "a busy core 100 mW at 1000 MHz to 100 mW at 1000 MHz (stated by hand)" in " ".join(
+        finished.out.split()
+    )

@@ -26,7 +26,7 @@ _MACHINE = injection.option(
     str | None,
     None,
     typer.Option(
-        *machine.FLAGS, metavar="NAME|FILE|this", help="Classes and speeds of cores by a machine file."
+        *machine.FLAGS, metavar="NAME|FILE|this", help="Classes, speeds and power of cores by a machine file."
     ),
 )
 

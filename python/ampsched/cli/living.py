@@ -26,7 +26,7 @@ app = typer.Typer(
 
 
 THEIRS = "Options: `--help`, or the man page of `ampsched-live`, which gets all arguments as they are."
-MACHINE = " `--machine NAME|FILE|this` takes classes and speeds of cores from a machine file."
+MACHINE = " `--machine NAME|FILE|this` takes classes, speeds and power of cores from a machine file."
 
 for _each in subcommands().values():
     _note = MACHINE if knows_cores(_each.name) else ""

@@ -1,4 +1,4 @@
-"""Classes and speeds of this computer's cores by a machine file, where the kernel does not tell them."""
+"""Classes, speeds and power of this computer's cores by a machine file, where the kernel does not tell them."""
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -8,11 +8,11 @@ from ampsched.catalog import Catalog
 from ampsched.files import shown
 
 FLAGS = ("--machine", "-m")
-_BY_HAND = ("--big", "--middle", "--little", "--ratio")
+_BY_HAND = ("--big", "--middle", "--little", "--ratio", "--power")
 
 
 def with_machine(arguments: Sequence[str], root: str | PathLike[str] = "/") -> list[str]:
-    """Arguments of ``ampsched-live`` with the classes and speeds of a machine in place of ``--machine NAME``.
+    """Arguments of ``ampsched-live`` with what a machine says of cores in place of ``--machine NAME``.
 
     Args:
         arguments: As given; what stands behind ``--`` is the command's.
@@ -36,7 +36,7 @@ def with_machine(arguments: Sequence[str], root: str | PathLike[str] = "/") -> l
         return list(arguments)
     given = [flag for flag in _BY_HAND if any(word.partition("=")[0] == flag for word in kept)]
     if given or len(names) > 1:
-        raise InputError(f"--machine {shown(names[0])} states classes and speeds of cores; leave out "
+        raise InputError(f"--machine {shown(names[0])} states what cores are; leave out "
                          f"{given[0] if given else f'--machine {shown(names[1])}'}")  # fmt: skip
     return [*kept, *_classes(names[0], root), *arguments[end:]]
 
@@ -99,9 +99,16 @@ def _options(machine: Machine, cluster_of: dict[int, int], place: str) -> list[s
         raise InputError(f"{place}: two classes are equally fast; give their clusters one class")
     little, *between, big = map(format_cpus, cpus)
     middle = [f"--middle={each}" for each in reversed(between)]
-    return [
-        f"--big={big}",
-        *middle,
-        f"--little={little}",
-        f"--ratio={','.join(f'{each:.4g}' for each in ratios)}",
-    ]
+    ratio = f"--ratio={','.join(f'{each:.4g}' for each in ratios)}"
+    return [f"--big={big}", *middle, f"--little={little}", ratio, *_power(machine, cluster_of)]
+
+
+def _power(machine: Machine, cluster_of: dict[int, int]) -> list[str]:
+    """The power of busy cores, of the clusters of which it is known."""
+    found = []
+    for place in range(len(machine.clusters)):
+        points = machine.energy_model(place)
+        if all(power_mw > 0 for *_, power_mw in points):
+            cpus = format_cpus([cpu for cpu, own in cluster_of.items() if own == place])
+            found.append(f"--power={cpus}={','.join(f'{mhz}:{power_mw:.6g}' for mhz, _, power_mw in points)}")
+    return found

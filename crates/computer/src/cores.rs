@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, EnergyPoint, class_name};
+use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, EnergyPoint, InputError, class_name};
 use ampsched_policy::{CAPACITY_ONE, ClusterInfo, Topology};
 use serde::Serialize;
 
-use crate::{PowerPoint, format_cpus};
+use crate::energy::STATED;
+use crate::{EnergyModels, PowerPoint, format_cpus};
 
 /// CPUs of one class that share a clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,6 +54,36 @@ impl CoreMap {
         let of = |&(one, other): &(usize, usize)| Some((self.core(one)?, self.core(other)?));
         let pairs: Vec<(CoreId, CoreId)> = pairs.iter().filter_map(of).collect();
         Self { topology: self.topology.with_siblings(pairs), ..self }
+    }
+
+    /// The same, with the power of its CPUs as an energy model has it.
+    ///
+    /// # Errors
+    ///
+    /// A CPU that is of no class, and CPUs that share a clock of which some have no power.
+    pub fn with_power(self, energy: &EnergyModels) -> Result<Self, InputError> {
+        let error = |message: String| Err(InputError::new(STATED, "", message));
+        let stated = energy.cpus();
+        if let Some(cpu) = stated.difference(&self.cpus()).next() {
+            return error(format!("CPU {cpu} is not online, or in no class of cores"));
+        }
+        let pairs: Vec<(usize, usize)> = self
+            .cpus
+            .iter()
+            .filter_map(|&cpu| Some((cpu, self.cpu(self.topology.sibling(self.core(cpu)?)?))))
+            .collect();
+        let mut domains = self.domains;
+        for domain in &mut domains {
+            domain.power = energy.points(&domain.cpus);
+            let has_some = domain.cpus.iter().any(|cpu| stated.contains(cpu));
+            if has_some && domain.power.is_empty() {
+                let cpus = format_cpus(domain.cpus.iter().copied());
+                return error(format!(
+                    "CPUs {cpus} share a clock, but only some of them have a power"
+                ));
+            }
+        }
+        Ok(Self::new(domains).with_siblings(&pairs))
     }
 
     /// What policies see.

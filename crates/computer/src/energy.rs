@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use ampsched_model::{ClassId, InputError};
 use serde::Serialize;
 
-use crate::{CoreMap, Domain, Mounts, Root, format_cpus};
+use crate::{CoreMap, Domain, Mounts, Root, format_cpus, parse_cpus};
 
 /// Flags of a model (include/linux/energy_model.h).
 const MICROWATTS: u64 = 1;
@@ -16,6 +16,11 @@ const SKIPS_INEFFICIENT: u64 = 1 << 1;
 const ARTIFICIAL: u64 = 1 << 2;
 /// No core of Linux's has more (`EM_MAX_POWER`).
 const UW_MAX: u64 = 64_000_000;
+
+/// The highest frequency that can be stated, as in machine files.
+const MHZ_MAX: u32 = 10_000;
+/// What errors name where the user states power.
+pub(crate) const STATED: &str = "--power";
 
 /// Where debugfs usually is.
 const DEBUGFS: &str = "/sys/kernel/debug";
@@ -84,6 +89,37 @@ impl EnergyModels {
         found
     }
 
+    /// What the user states of CPUs that share a clock: texts such as `0-3=600:38,1200:120`, in MHz and mW.
+    ///
+    /// # Errors
+    ///
+    /// A text of another form, values out of range or not ascending, a CPU that is named twice.
+    pub fn stated(texts: &[String]) -> Result<Self, InputError> {
+        let mut models: Vec<Model> = Vec::new();
+        for text in texts {
+            let (cpus, points) = text.split_once('=').ok_or_else(|| not_understood(text))?;
+            let cpus = parse_cpus(STATED, "", cpus)?;
+            if let Some(cpu) = cpus.iter().find(|cpu| models.iter().any(|of| of.cpus.contains(cpu)))
+            {
+                return Err(InputError::new(STATED, "", format!("CPU {cpu} has a power already")));
+            }
+            if cpus.is_empty() {
+                return Err(not_understood(text));
+            }
+            let points = points.split(',').map(point).collect::<Option<Vec<PowerPoint>>>();
+            let is_usable =
+                |points: &Vec<PowerPoint>| points.is_sorted_by(|one, next| one.mhz < next.mhz);
+            let points = points.filter(is_usable).ok_or_else(|| not_understood(text))?;
+            models.push(Model { cpus, points });
+        }
+        Ok(Self { models, reasons: Vec::new() })
+    }
+
+    /// The CPUs of which it says something.
+    pub(crate) fn cpus(&self) -> BTreeSet<usize> {
+        self.models.iter().flat_map(|model| model.cpus.iter().copied()).collect()
+    }
+
     /// Power of the first of some CPUs at its frequencies, ascending; none if it is not known of all of them.
     pub(crate) fn points(&self, cpus: &[usize]) -> Vec<PowerPoint> {
         let of_cpu = |cpu: &usize| self.models.iter().find(|model| model.cpus.contains(cpu));
@@ -91,19 +127,35 @@ impl EnergyModels {
         all.and_then(|all| Some(all.first()?.points.clone())).unwrap_or_default()
     }
 
-    /// A line per cluster whose power is known.
-    pub fn describe(cores: &CoreMap) -> Vec<String> {
+    /// A line per cluster whose power is known, with who says so.
+    pub fn describe(cores: &CoreMap, by: &str) -> Vec<String> {
         let line = |cluster: &Domain| {
             let (least, most) = (cluster.power.first()?, cluster.power.last()?);
             let class = cores.class_name(ClassId(cluster.class));
             let cpus = format_cpus(cluster.cpus.iter().copied());
             Some(format!(
-                "{class} {cpus}: a busy core {} mW at {} MHz to {} mW at {} MHz (the kernel's energy model)",
+                "{class} {cpus}: a busy core {} mW at {} MHz to {} mW at {} MHz ({by})",
                 least.power_mw, least.mhz, most.power_mw, most.mhz
             ))
         };
         cores.domains().iter().filter_map(line).collect()
     }
+}
+
+fn not_understood(text: &str) -> InputError {
+    let most = UW_MAX / 1000;
+    let message = format!(
+        "\"{text}\" is not CPUS=MHZ:MW,... with ascending frequencies up to {MHZ_MAX} MHz and powers above 0, up to {most} mW"
+    );
+    InputError::new(STATED, "", message).with_hint("such as 0-3=600:38,1200:120")
+}
+
+/// A frequency in MHz and a power in mW such as `600:38.5`; none if it cannot be.
+fn point(text: &str) -> Option<PowerPoint> {
+    let (mhz, power_mw) = text.split_once(':')?;
+    let point = PowerPoint { mhz: mhz.parse().ok()?, power_mw: power_mw.parse().ok()? };
+    let is_possible = point.power_mw > 0.0 && point.power_mw <= UW_MAX as f64 / 1e3;
+    ((1..=MHZ_MAX).contains(&point.mhz) && is_possible).then_some(point)
 }
 
 /// A device's model; none if it is no CPU. Errors: its files cannot be understood, or tell no power.

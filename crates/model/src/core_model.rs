@@ -83,6 +83,9 @@ pub struct CoreParams {
     pub mlp_max: f64,
     /// Share of prefetchable misses that the prefetcher covers, 0..=1.
     pub prefetch_share: f64,
+    /// How many times as long everything takes, memory included; 1: as the other parameters have it. It is 1 over the
+    /// `relative_speed` of a machine's cluster, so one factor holds for every program at every frequency.
+    pub cycles_factor: f64,
 }
 
 /// Where the cycles of an instruction go.
@@ -162,7 +165,7 @@ fn stack_as(pipeline: Pipeline, profile: &Profile, core: &CoreParams, mhz: f64) 
         l2: memory::l2_cycles(pipeline, profile, &misses, core),
         memory: memory::memory_cycles(pipeline, profile, &misses, core, mhz),
     };
-    profile.cycles_factor.map_or(modelled, |factor| modelled.times(factor))
+    modelled.times(profile.cycles_factor.unwrap_or(1.0) * core.cycles_factor)
 }
 
 /// Cycles that a misprediction costs.

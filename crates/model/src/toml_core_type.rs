@@ -92,5 +92,6 @@ fn params(root: &Table<'_>) -> Result<CoreParams, InputError> {
         memory_ns: root.number("memory_ns", 1.0..=10_000.0)?,
         mlp_max: root.number("mlp_max", 1.0..=256.0)?,
         prefetch_share: root.number("prefetch_share", 0.0..=1.0)?,
+        cycles_factor: 1.0,
     })
 }

@@ -18,6 +18,8 @@ use crate::{
 
 /// Longest cost, 1 s.
 const COST_NS_MAX: i64 = 1_000_000_000;
+/// Slowest and fastest cores of a type, of its speed.
+const RELATIVE_SPEED: RangeInclusive<f64> = 0.05..=20.0;
 /// Shortest and longest period of the tick.
 const TICK_NS: RangeInclusive<i64> = 10_000..=COST_NS_MAX;
 
@@ -45,6 +47,7 @@ struct ClusterTemplate {
     core_type: String,
     core_type_spot: Spot,
     l2_kib: Option<f64>,
+    relative_speed: f64,
     memory_extra_ns: f64,
     shares_l2: bool,
     opps: Vec<Opp>,
@@ -133,6 +136,7 @@ impl MachineTemplate {
             let mut params = find(&template.core_type, &template.core_type_spot)?;
             params.l2_kib = template.l2_kib.unwrap_or(params.l2_kib);
             params.memory_ns += template.memory_extra_ns;
+            params.cycles_factor /= template.relative_speed;
             clusters.push(template.cluster(params, next_core));
             next_core += template.cores;
         }
@@ -197,9 +201,10 @@ impl ClusterTemplate {
 }
 
 fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
-    const KEYS: [&str; 10] = [
+    const KEYS: [&str; 11] = [
         "name",
         "core_type",
+        "relative_speed",
         "cores",
         "class",
         "l2_kib",
@@ -223,6 +228,7 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         core_type: core_type.name()?.to_owned(),
         core_type_spot: core_type.spot.clone(),
         l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
+        relative_speed: table.number_or("relative_speed", 1.0, RELATIVE_SPEED)?,
         memory_extra_ns: table.number_or("memory_extra_ns", 0.0, toml_clocks::EXTRA_NS)?,
         shares_l2: table.get("shares_l2").map_or(Ok(false), |node| node.boolean())?,
         power: cluster_power(&table, &opps)?,

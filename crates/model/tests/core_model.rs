@@ -1,8 +1,8 @@
 //! Limits and directions of the core model.
 
 use ampsched_model::{
-    CoreParams, Pipeline, Profile, counters, cpi_stack, cycles_per_instruction, speed_ips,
-    stall_counters,
+    CoreParams, Pipeline, Profile, counters, cpi_stack, cycles_per_instruction, kind_cycles,
+    miss_cycles, speed_ips, stall_counters,
 };
 
 #[path = "core_model/cases.rs"]
@@ -38,6 +38,29 @@ fn stated_cycles_slow_every_core_alike_at_every_frequency() {
             assert!(close(stack.total(), 2.5 * own.total()));
             assert!(close(stack.memory, 2.5 * own.memory));
         }
+    }
+}
+
+#[test]
+fn a_relative_speed_holds_for_every_part_at_every_frequency() {
+    for core in [big(), little()] {
+        let faster = CoreParams { cycles_factor: 1.0 / 1.6, ..core };
+        for mhz in [200.0, 2000.0] {
+            for each in [profile(), quiet()] {
+                let [one, other] = [core, faster].map(|core| speed_ips(&each, &core, mhz));
+                assert!(close(other, 1.6 * one));
+            }
+            let [one, other] = [core, faster].map(|core| counters(&profile(), &core, mhz));
+            assert!(close(other.ipc, 1.6 * one.ipc));
+            assert!(close(other.stall_memory_share, one.stall_memory_share));
+            let [one, other] = [core, faster].map(|core| miss_cycles(&profile(), &core, mhz));
+            assert!(close(
+                one.l2 + one.memory + one.line,
+                1.6 * (other.l2 + other.memory + other.line)
+            ));
+        }
+        let [one, other] = [core, faster].map(|core| kind_cycles(&profile(), &core));
+        assert!(close(one.integer, 1.6 * other.integer) && close(one.simd, 1.6 * other.simd));
     }
 }
 

@@ -1,8 +1,8 @@
 //! The power law and what machine files may say about power.
 
 use ampsched_model::{
-    ActivityLaw, Catalog, Cluster, ClusterId, CoreState, FileKind, Leakage, Machine, Opp,
-    PowerLimit, PowerPoint, Profile, speed_ips,
+    ActivityLaw, Catalog, Cluster, ClusterId, CoreParams, CoreState, FileKind, Leakage, Machine,
+    Opp, PowerLimit, PowerPoint, Profile, speed_ips,
 };
 use proptest::prelude::*;
 
@@ -337,6 +337,13 @@ fn a_cluster_states_its_clock_by_active_cores() {
         let error: String = ladder(&format!("turbo_mhz = {list}")).unwrap_err();
         assert!(error.contains(message), "{error}");
     }
+}
+
+#[test]
+fn a_cluster_states_how_fast_its_cores_are_of_their_type() {
+    let (own, slower) = (cluster(""), cluster("relative_speed = 0.8"));
+    assert_eq!(slower.params, CoreParams { cycles_factor: 1.0 / 0.8, ..own.params });
+    assert_eq!(slower.power, own.power);
 }
 
 #[test]

@@ -13,11 +13,22 @@ from typer.core import TyperCommand
 from ampsched._core import InputError
 from ampsched.cli import injection
 from ampsched.cli.options import complete_policy
+from ampsched.live import machine
 from ampsched.live.commands import Option, subcommands
 from ampsched.live.program import live_program
 
 OWN_GROUPS = ("scope", "record")
 """Settings that a comparison makes for each of its sessions itself: whom it schedules, and what it writes."""
+
+
+_MACHINE = injection.option(
+    "machine",
+    str | None,
+    None,
+    typer.Option(
+        *machine.FLAGS, metavar="NAME|FILE|this", help="Classes, speeds and power of cores by a machine file."
+    ),
+)
 
 
 class PassedOn(TyperCommand):
@@ -35,6 +46,7 @@ class PassedOn(TyperCommand):
         if not incomplete.startswith("-"):
             return []
         flags = [flag for option in options for flag in (*option.flags, "--help")]
+        flags += machine.FLAGS[:1] * knows_cores(str(ctx.info_name))
         return [CompletionItem(flag) for flag in dict.fromkeys(flags) if flag.startswith(incomplete)]
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -59,8 +71,16 @@ def _completer(option: Option) -> Callable[[str], list[str]]:
 
 def pass_on(context: typer.Context) -> None:
     """Becomes ``ampsched-live`` with the same arguments."""
+    name, arguments = str(context.info_name), context.args
+    if knows_cores(name):
+        arguments = machine.with_machine(arguments)
     program = str(live_program())
-    os.execv(program, [program, str(context.info_name), *context.args])  # noqa: S606
+    os.execv(program, [program, name, *arguments])  # noqa: S606
+
+
+def knows_cores(name: str) -> bool:
+    """Whether a command can be told which cores are fast, so ``--machine`` can."""
+    return any(option.group == "cores" for option in subcommands()[name].options)
 
 
 def session_options() -> list[Option]:
@@ -74,9 +94,11 @@ def with_session_options(command: Callable[..., None]) -> Callable[..., None]:
     options = session_options()
 
     def arguments(values: dict[str, Any]) -> list[str]:
-        return [word for option in options for word in _words(option, values[option.name])]
+        words = [word for option in options for word in _words(option, values[option.name])]
+        own = values[_MACHINE.name]
+        return machine.with_machine([*words, f"{machine.FLAGS[0]}={own}"]) if own else words
 
-    return injection.with_options(command, "options", list(map(_parameter, options)), arguments)
+    return injection.with_options(command, "options", [*map(_parameter, options), _MACHINE], arguments)
 
 
 def _parameter(option: Option) -> inspect.Parameter:

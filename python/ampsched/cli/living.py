@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ampsched.cli import options as read
 from ampsched.cli import render, reporting
-from ampsched.cli.forwarding import PassedOn, pass_on, with_session_options
+from ampsched.cli.forwarding import PassedOn, knows_cores, pass_on, with_session_options
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import progress_bar
 from ampsched.live import LiveComparison, compare_live, read_mix
@@ -26,9 +26,11 @@ app = typer.Typer(
 
 
 THEIRS = "Options: `--help`, or the man page of `ampsched-live`, which gets all arguments as they are."
+MACHINE = " `--machine NAME|FILE|this` takes classes, speeds and power of cores from a machine file."
 
 for _each in subcommands().values():
-    app.command(_each.name, cls=PassedOn, help=f"{_each.about}.", epilog=THEIRS)(pass_on)
+    _note = MACHINE if knows_cores(_each.name) else ""
+    app.command(_each.name, cls=PassedOn, help=f"{_each.about}.", epilog=THEIRS + _note)(pass_on)
 
 COMPARED = ["default,abreast"]
 COMPARE_EXAMPLES = render.examples("ampsched live compare mix.toml -p default,abreast --big 0-3 --little 4-7")

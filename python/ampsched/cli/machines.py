@@ -25,7 +25,7 @@ def machine(
         str,
         typer.Argument(
             help="'this' computer; or a saved tree of /sys (folder, tar, what --collector's script prints), "
-            "lscpu -J, lscpu -e -J, hwloc's XML, a device tree (.dtb), LISA's plat_info."
+            "lscpu -J, lscpu -e -J, hwloc's XML, a device tree (.dtb, .dts), LISA's plat_info."
         ),
     ] = "this",
     out: Annotated[
@@ -69,7 +69,9 @@ def _summary(facts: "MachineFacts") -> list[str]:
     lines = []
     for cluster in facts.clusters:
         threads = ", two threads per core" if cluster.threads_per_core > 1 else ""
-        speed = f", capacity {cluster.capacity:.0f}" if cluster.capacity else ""
+        stated, simulated = (f"{each or 0:.0f}" for each in (cluster.capacity, cluster.simulated_capacity))
+        told = f"{stated} (simulated: {simulated})" if stated != simulated else stated
+        speed = f", capacity {told}" if cluster.capacity else ""
         power = ", power" if cluster.power else ""
         lines.append(
             f"{cluster.name}: CPUs {format_cpus(cluster.cpus)}, {cluster.core_type.value}, "

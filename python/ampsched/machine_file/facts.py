@@ -53,6 +53,10 @@ class ClusterFacts:
     core_type: Fact = field(default_factory=lambda: Fact("generic", "estimate: the core is not known"))
     capacity: float | None = None
     """Speed at the highest frequency, of 1024."""
+    relative_speed: Fact | None = None
+    """Of its core type's speed, if that contradicts the capacities."""
+    simulated_capacity: float | None = None
+    """What the core model makes of core type and relative speed, of 1024."""
     power: dict[int, float] = field(default_factory=dict)
     """mW of a busy core by MHz, of all or none of `mhz`."""
     power_origin: str = ""

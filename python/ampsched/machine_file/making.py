@@ -1,17 +1,20 @@
 """From a source to a machine file."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ampsched.catalog import THIS, Catalog
 from ampsched.machine_file.core_types import choose, modelled
-from ampsched.machine_file.facts import ALL, Fact, Lack, MachineFacts
+from ampsched.machine_file.facts import ALL, ESTIMATE, KNOWN, ClusterFacts, Fact, Lack, MachineFacts
 from ampsched.machine_file.reading import read_facts
 from ampsched.machine_file.tree import Source
 from ampsched.machine_file.writing import machine_text
 
 CAPACITY_OFF = 0.1
-"""Beyond this part of it, a modelled capacity that differs from the stated one is told (our choice)."""
+"""By how much a core type may differ from the stated capacity before it is made faster or slower (our choice)."""
+SLOWEST, FASTEST = 0.05, 20
+"""Limits of `relative_speed` in machine files."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,12 @@ def describe(facts: MachineFacts, *, with_lacks: bool) -> str:
 
 
 def complete(facts: MachineFacts) -> None:
-    """Chooses core types, and tells where the core model contradicts what is stated."""
+    """Chooses core types, and makes them as fast as is stated."""
     choose(facts.clusters, facts.by)
     clusters = facts.clusters
     unnamed: dict[str, list[str]] = {}
     for cluster in clusters:
-        if not cluster.core_type.origin.startswith("estimate"):
+        if not cluster.core_type.origin.startswith(ESTIMATE):
             continue
         stands = cluster.core_type.value
         if cluster.core:
@@ -81,29 +84,63 @@ def complete(facts: MachineFacts) -> None:
         what = f"the core type of {some}"
         facts.lacks.append(Lack(what, f"{stands} stands for it", "speed-ups of programs"))
     facts.lacks = list(dict.fromkeys(facts.lacks))
-    _differences(facts)
+    _speeds(facts)
     facts.lacks.append(
         Lack("costs of switching, migration and waking", "estimates", "programs that often switch or wake")
     )
 
 
-def _differences(facts: MachineFacts) -> None:
+def _speeds(facts: MachineFacts) -> None:
+    """Makes the core types as fast as the stated capacities say: first where they contradict them by much.
+
+    Where the order of speeds is contradicted then, too, all follow.
+    """
     clusters = facts.clusters
-    capacities = modelled([(cluster.core_type.value, cluster.mhz[-1]) for cluster in clusters])
-    has_tables = all(cluster.power and cluster.capacity for cluster in clusters)
-    for cluster, capacity in zip(clusters, capacities, strict=True):
-        if cluster.capacity and abs(capacity / cluster.capacity - 1) > CAPACITY_OFF:
-            what = f"capacity {cluster.capacity:.0f} of {cluster.name}"
-            who = "" if has_tables else "; linux and eas believe the model"
-            facts.lacks.append(Lack(what, f"the core model says {capacity:.0f}", f"{ALL}{who}"))
-    if has_tables:
-        return
-    pairs = [(cluster.class_.value, capacity) for cluster, capacity in zip(clusters, capacities, strict=True)]
-    if any(low < high and slow > fast for low, slow in pairs for high, fast in pairs):
-        _rank_by_model(facts, capacities)
+    own = modelled([(cluster.core_type.value, cluster.mhz[-1]) for cluster in clusters])
+    factors = _factors(clusters, own)
+    told = _told(facts, own, factors, CAPACITY_OFF)
+    if _contradicts(facts, told):
+        told = _told(facts, own, factors, 0)
+    for cluster, capacity in zip(clusters, told, strict=True):
+        cluster.simulated_capacity = capacity
+    if _contradicts(facts, told) and not all(cluster.power and cluster.capacity for cluster in clusters):
+        _rank_by_model(facts, told)
 
 
-def _rank_by_model(facts: MachineFacts, capacities: list[float]) -> None:
+def _factors(clusters: Sequence[ClusterFacts], own: Sequence[float]) -> list[float]:
+    """By how much each is faster than its core type, beside one whose type is known, or else the fastest one."""
+    stated = [(cluster, speed) for cluster, speed in zip(clusters, own, strict=True) if cluster.capacity]
+    if not stated:
+        return [1.0] * len(clusters)
+    known = [pair for pair in stated if not pair[0].core_type.origin.startswith(ESTIMATE)]
+    beside, speed = max(known or stated, key=lambda pair: pair[0].capacity or 0)
+    per_capacity = speed / (beside.capacity or 1)
+    return [
+        (cluster.capacity or 0) * per_capacity / each if cluster.capacity else 1.0
+        for cluster, each in zip(clusters, own, strict=True)
+    ]
+
+
+def _told(facts: MachineFacts, own: Sequence[float], factors: Sequence[float], off: float) -> list[float]:
+    """States relative speeds where they are off by more; the capacities that are then simulated."""
+    speeds = []
+    for cluster, speed, factor in zip(facts.clusters, own, factors, strict=True):
+        cluster.relative_speed = None
+        if abs(factor - 1) > off and SLOWEST <= factor <= FASTEST:
+            capacity = f"capacity {cluster.capacity:.0f} of 1024"
+            origin = f"{KNOWN} {facts.by}: {capacity}; {cluster.core_type.value} itself would have "
+            origin += f"{(cluster.capacity or 0) / factor:.0f}"
+            cluster.relative_speed = Fact(float(f"{factor:.6g}"), origin)
+        speeds.append(speed * (cluster.relative_speed.value if cluster.relative_speed else 1))
+    return [1024 * speed / max(speeds) for speed in speeds]
+
+
+def _contradicts(facts: MachineFacts, capacities: Sequence[float]) -> bool:
+    pairs = [(cluster.class_.value, speed) for cluster, speed in zip(facts.clusters, capacities, strict=True)]
+    return any(low < high and slow > fast for low, slow in pairs for high, fast in pairs)
+
+
+def _rank_by_model(facts: MachineFacts, capacities: Sequence[float]) -> None:
     """The classes that the core model can agree to: files in which it contradicts them are refused."""
     ranks = sorted(set(capacities))[-4:]
     for cluster, capacity in zip(facts.clusters, capacities, strict=True):

@@ -14,9 +14,10 @@ from ampsched.machine_file.tree import Source
 BYTES_MAX = 64 << 20
 _HEAD = 1 << 16
 _ARCHIVES = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+_TREE = b"\xd0\x0d\xfe\xed"
 _FORMATS = (
     "a saved tree of /sys (folder, tar), what the script of --collector prints, lscpu (-J), hwloc's XML, a device "
-    "tree (.dtb), LISA's plat_info"
+    "tree (.dtb, .dts), LISA's plat_info"
 )
 
 
@@ -35,7 +36,7 @@ def opened(what: str) -> Iterator[Source]:
 
 
 def _source(path: Path, folder: Path) -> Source:
-    from ampsched.machine_file import saved
+    from ampsched.machine_file import saved, tree_text
 
     title = " ".join(shown(path.name or path.resolve().name).split()) or "/"
     if path.is_dir():
@@ -45,7 +46,10 @@ def _source(path: Path, folder: Path) -> Source:
         return saved.from_archive(path, folder, title)
     if content.startswith(saved.FIRST_LINE.encode()):
         return saved.from_text(content, folder, title)
-    if content.startswith(b"\xd0\x0d\xfe\xed"):
+    is_tree = content.startswith(_TREE)
+    if not is_tree and tree_text.is_text_of_tree(content, path):
+        content, is_tree = tree_text.compiled(content, path, title), True
+    if is_tree:
         from ampsched.machine_file import devicetree
 
         return devicetree.from_bytes(content, folder, title)
@@ -64,10 +68,6 @@ def _of_text(content: bytes, folder: Path, title: str) -> Source | None:
         return lscpu.from_json(text, folder, title)
     if head.startswith("<") and "<topology" in head:
         return hwloc.from_xml(text, folder, title)
-    if head.startswith("/dts-v1/") or re.match(r"/\*.*?\*/\s*/dts-v1/", head, re.DOTALL):
-        raise InputError(
-            f"{title}: is the source of a device tree; compile it: dtc -O dtb -o FILE.dtb {title}"
-        )
     if re.search(r"^On-line CPU\(s\) list:", head, re.MULTILINE):
         return lscpu.from_text(text, folder, title)
     if re.search(

@@ -62,6 +62,8 @@ def _cluster(facts: MachineFacts, cluster: ClusterFacts, numbers: dict[int, int]
             ("class", cluster.class_),
         ]
     )
+    if cluster.relative_speed:
+        lines += _keys([("relative_speed", cluster.relative_speed)])
     if cluster.l2_kib:
         lines += _keys([("l2_kib", Fact(cluster.l2_kib, "stated: size of the second-level cache"))])
     if cluster.shares_l2 and facts.sees.value != "capacities":  # kernels of Arm cores do not look at it
@@ -103,7 +105,8 @@ def _power(cluster: ClusterFacts) -> list[str]:
         ]
         lines += _list("energy_model", rows)
     elif cluster.capacity:
-        lines += _wrapped(f"Not used yet: capacity {cluster.capacity:.0f} of 1024 (cpu_capacity).")
+        simulated = f", {cluster.simulated_capacity:.0f} simulated" if cluster.simulated_capacity else ""
+        lines += _wrapped(f"Capacity: {cluster.capacity:.0f} of 1024 is stated{simulated}.")
     if cluster.coefficient and cluster.volts:
         lines += _wrapped("dynamic-power-coefficient, stated.")
         lines.append(f"power = {{ dynamic_uw_per_mhz_v2 = {cluster.coefficient:g} }}")

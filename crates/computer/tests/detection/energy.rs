@@ -1,6 +1,7 @@
 //! Power from the kernel's energy model, by the files of Linux 7.3 on a HiKey 960 (two of its frequencies).
 
 use ampsched_computer::{ByHand, CoreMap, EnergyModels, detect_cores};
+use ampsched_model::CoreId;
 
 use crate::tree::Tree;
 
@@ -50,12 +51,51 @@ fn policies_know_the_power_that_the_kernel_believes() {
     assert_eq!(points(&cores, 1), [(1000, 512.0, 250.0), (2000, 1024.0, 1500.0)]);
     assert_eq!(EnergyModels::read(&tree.root()).reasons, [""; 0]);
     assert_eq!(
-        EnergyModels::describe(&cores),
+        EnergyModels::describe(&cores, "the kernel's energy model"),
         [
             "little 0-1: a busy core 30 mW at 500 MHz to 125.5 mW at 1000 MHz (the kernel's energy model)",
             "big 2-3: a busy core 250 mW at 1000 MHz to 1500 mW at 2000 MHz (the kernel's energy model)",
         ]
     );
+}
+
+/// The cores of the board with power as the user states it, or why not.
+fn stated(tree: &Tree, texts: &[&str]) -> Result<CoreMap, String> {
+    let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+    let energy = EnergyModels::stated(&texts);
+    energy.and_then(|energy| cores(tree).with_power(&energy)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn what_the_user_states_of_power_takes_the_place_of_the_kernels_model() {
+    let cores = stated(&both(), &["2-3=1500:400,2000:900.5", "0,1=1000:70"]).unwrap();
+    assert_eq!(points(&cores, 0), [(1000, 512.0, 70.0)]);
+    assert_eq!(points(&cores, 1), [(1500, 768.0, 400.0), (2000, 1024.0, 900.5)]);
+    let pairs = board().per_cpu("topology/core_cpus_list", &["0-1", "0-1", "2-3", "2-3"]);
+    let cores = stated(&pairs, &["0-1=1000:70"]).unwrap();
+    assert!(cores.topology().sibling(CoreId(2)) == Some(CoreId(3)));
+    assert!(points(&cores, 1).iter().all(|point| point.2 == 0.0));
+}
+
+#[test]
+fn wrong_powers_are_refused() {
+    let form = "is not CPUS=MHZ:MW,... with ascending frequencies";
+    for (texts, expected) in [
+        (&["0-1"][..], form),
+        (&["=1000:70"], form),
+        (&["0-1=1000"], form),
+        (&["0-1=1000:0"], form),
+        (&["0-1=1000:nan"], form),
+        (&["0-1=0:70"], form),
+        (&["0-1=20000:70"], form),
+        (&["0-1=1000:70,900:60"], form),
+        (&["0-1=1000:70", "1=1000:70"], "CPU 1 has a power already"),
+        (&["7=1000:70"], "CPU 7 is not online, or in no class of cores"),
+        (&["0=1000:70"], "CPUs 0-1 share a clock, but only some of them have a power"),
+    ] {
+        let error = stated(&board(), texts).unwrap_err();
+        assert!(error.starts_with("--power: ") && error.contains(expected), "{texts:?}: {error}");
+    }
 }
 
 #[test]

@@ -41,7 +41,10 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     };
     let sensor_lines = found.as_ref().map_or_else(|_| Vec::new(), |(map, _)| sensors.describe(map));
     let (energy, power_lines) = match &found {
-        Ok((map, _)) => (EnergyModels::read(&root), EnergyModels::describe(map)),
+        Ok((map, _)) if args.cores.power.is_empty() => {
+            (EnergyModels::read(&root), EnergyModels::describe(map, "the kernel's energy model"))
+        }
+        Ok((map, _)) => (EnergyModels::default(), EnergyModels::describe(map, "stated by hand")),
         Err(_) => Default::default(),
     };
     let kernel_program = kernel_program::find();

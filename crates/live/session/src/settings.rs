@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use ampsched_computer::{
-    ByHand, CoreMap, Evidence, Root, detect_cores, format_cpus, online_cpus, parse_cpus,
+    ByHand, CoreMap, EnergyModels, Evidence, Root, detect_cores, format_cpus, online_cpus,
+    parse_cpus,
 };
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,10 @@ pub struct CoreSettings {
     /// Speed of the fastest class over that of the others, from the next to the slowest, such as 2.5 or 1.4,2.5.
     #[cfg_attr(feature = "clap", arg(long, value_name = "RATIOS", value_delimiter = ','))]
     pub ratio: Vec<f64>,
+    /// Power of a busy CPU at frequencies, in mW and MHz, such as 0-3=600:38,1200:120; repeatable; by the kernel's
+    /// energy model if none is stated.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "CPUS=MHZ:MW,.."))]
+    pub power: Vec<String>,
 }
 
 impl CoreSettings {
@@ -91,7 +96,11 @@ impl CoreSettings {
     /// The lists are wrong, or what the kernel shows contradicts itself.
     pub fn detect(&self, root: &Root) -> Result<(CoreMap, Evidence), InputError> {
         let by_hand = ByHand { classes: self.classes(root)?, ratios: self.ratio.clone() };
-        detect_cores(root, &by_hand)
+        let (cores, evidence) = detect_cores(root, &by_hand)?;
+        if self.power.is_empty() {
+            return Ok((cores, evidence));
+        }
+        Ok((cores.with_power(&EnergyModels::stated(&self.power)?)?, evidence))
     }
 
     /// The classes that are named, the slowest first, and the one at the end that follows from them.
@@ -199,6 +208,7 @@ mod tests {
             middle: middle.iter().copied().map(own).collect(),
             little: little.map(own),
             ratio: Vec::new(),
+            power: Vec::new(),
         };
         let found = settings.detect(&Root::new(folder.path()));
         found.map_or_else(|error| error.to_string(), |(cores, _)| cores.describe())

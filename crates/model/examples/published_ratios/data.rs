@@ -167,6 +167,7 @@ pub const ZEN4: CoreParams = CoreParams {
     memory_ns: 14.0,
     mlp_max: 24.0,
     prefetch_share: 0.9,
+    cycles_factor: 1.0,
 };
 /// Its frequency in MHz.
 pub const ZEN4_MHZ: f64 = 3670.0;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{Catalog, FileKind};
 use crate::{
     Cluster, CoreId, InputError, Machine, Object, ObjectKind, Opp, Pipeline, PowerLimit, Program,
-    Thermal, ThermalNetwork,
+    Thermal, ThermalNetwork, energy_models,
 };
 
 /// A text of several lines, without a line break at the end.
@@ -34,8 +34,8 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
 fn machine(machine: &Machine) -> String {
     let mut text = String::new();
     line(&mut text, format_args!("{}: {}", machine.name, machine.description));
-    for each in &machine.clusters {
-        cluster(&mut text, each);
+    for (each, points) in machine.clusters.iter().zip(energy_models(machine)) {
+        cluster(&mut text, each, points.last().map_or(0.0, |point| point.capacity));
     }
     let costs = &machine.costs;
     line(
@@ -139,19 +139,24 @@ fn points(opps: &[Opp]) -> String {
     }
 }
 
-fn cluster(text: &mut String, cluster: &Cluster) {
+fn cluster(text: &mut String, cluster: &Cluster, capacity: f64) {
     let range = match &cluster.cores[..] {
         [core] => format!("core {}", core.0),
         cores => format!("cores {}", ranges(cores)),
     };
     let (class, core_type) = (cluster.class.0, &cluster.core_type);
+    let speed = match cluster.params.cycles_factor {
+        1.0 => String::new(),
+        factor => format!(" at {:.2} of its speed", 1.0 / factor),
+    };
     line(
         text,
         format_args!(
-            "cluster {}: {range}, {core_type}, class {class}, L2 {} KiB",
+            "cluster {}: {range}, {core_type}{speed}, class {class}, L2 {} KiB",
             cluster.name, cluster.params.l2_kib
         ),
     );
+    line(text, format_args!("  capacity: {capacity:.0} of 1024, for linux and eas"));
     line(text, format_args!("  operating points: {}", points(&cluster.opps)));
     if !cluster.turbo_mhz.is_empty() {
         let ladder: Vec<String> = cluster.turbo_mhz.iter().map(u32::to_string).collect();

@@ -60,10 +60,11 @@ pub fn kind_cycles(profile: &Profile, core: &CoreParams) -> KindCycles {
     let stall_per_wait = if waits > 0.0 { engine.visible_stalls(profile) / waits } else { 0.0 };
     let [integer, memory, branch, float, simd] = kinds.map(|kind| {
         let busy = slot.max(kind.unit_cycles);
-        match core.pipeline {
+        let cycles = match core.pipeline {
             Pipeline::OutOfOrder => engine.marginal_cycles(profile, &kind).max(busy),
             Pipeline::InOrder => busy + stall_per_wait * kind.wait(slot),
-        }
+        };
+        cycles * core.cycles_factor
     });
     KindCycles { integer, memory, branch, float, simd }
 }

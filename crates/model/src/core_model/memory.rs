@@ -145,9 +145,9 @@ pub fn miss_cycles(profile: &Profile, core: &CoreParams, mhz: f64) -> MissCycles
     let latency_cycles = core.memory_ns * mhz / 1000.0;
     let demand = Misses::of(profile, core).demand();
     MissCycles {
-        l2: exposed_l2_cycles(core.pipeline, profile, core),
-        memory: latency_cycles / overlap(core.pipeline, profile, core, demand),
-        line: latency_cycles / core.mlp_max.max(1.0),
+        l2: core.cycles_factor * exposed_l2_cycles(core.pipeline, profile, core),
+        memory: core.cycles_factor * latency_cycles / overlap(core.pipeline, profile, core, demand),
+        line: core.cycles_factor * latency_cycles / core.mlp_max.max(1.0),
     }
 }
 

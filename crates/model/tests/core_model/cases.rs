@@ -60,6 +60,7 @@ pub fn big() -> CoreParams {
         memory_ns: 100.0,
         mlp_max: 6.0,
         prefetch_share: 0.8,
+        cycles_factor: 1.0,
     }
 }
 

@@ -73,8 +73,13 @@ pub fn of_machine(mut text: String, knows_power: bool) -> String {
     }
     let mut parts = text.split("[[clusters]]\n");
     let mut shared = parts.next().unwrap_or_default().to_owned();
+    // Of all clusters alike: classes stay in the order of speeds.
+    let relative = dice.once_in(4).then(|| dice.scale(0.3, 3.0));
     for cluster in parts {
         shared += "[[clusters]]\n";
+        if let Some(speed) = relative {
+            let _ = writeln!(shared, "relative_speed = {speed:.2}");
+        }
         if dice.once_in(2) {
             shared += "l2_contention = true\n";
         }

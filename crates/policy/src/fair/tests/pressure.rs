@@ -262,6 +262,23 @@ fn idle_slow_cores_take_some_of_the_threads_of_throttled_ones() {
 }
 
 #[test]
+fn idle_throttled_cores_leave_busy_slow_ones_alone() {
+    // `update_sd_pick_busiest`: 512 x 1024 > 409 x 1078.
+    for mhz in [1000, 400] {
+        let mut rig = Rig::on(V6_18, little_and_big());
+        rig.cap(BIG, mhz);
+        rig.find_out(&[2, 3], 2_000 * PERIOD_NS);
+        for core in [0, 1] {
+            rig.start(0, core);
+            rig.choose(core);
+        }
+        let group = rig.fair.group_stats(2, (2, 0), None, When::Idle, (&mut false, &mut false));
+        let is_busier = rig.fair.is_busier(2, 2, (0, &group), None, GroupType::HasSpare);
+        assert_eq!((group.able, is_busier), (2, mhz == 1000));
+    }
+}
+
+#[test]
 fn groups_are_overloaded_sooner_and_of_more_load() {
     // `group_is_overloaded`: 2 x 614 x 100 < 1060 x 117 <= 2 x 1024 x 100 with 3 threads; mean load 3000 x 1024 / 1228.
     let three = |rig: &mut Rig| {

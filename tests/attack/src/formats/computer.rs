@@ -144,7 +144,7 @@ pub static SYSFS: Format = Format {
             match detect_cores(root, &ByHand::default()) {
                 Ok((cores, _)) => {
                     assert!(!cores.describe().is_empty());
-                    let _ = EnergyModels::describe(&cores);
+                    let _ = EnergyModels::describe(&cores, "stated by hand");
                     let powers = cores.domains().iter().flat_map(|domain| &domain.power);
                     powers.for_each(|point| {
                         assert!(point.power_mw.is_finite() && point.power_mw > 0.0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use ampsched_computer::{ByHand, CpuClasses, format_cpus, parse_cpus};
+use ampsched_computer::{ByHand, CpuClasses, EnergyModels, format_cpus, parse_cpus};
 use ampsched_live_session::build_policy;
 use ampsched_model::{FileKind, Machine};
 use ampsched_policy::{
@@ -22,7 +22,10 @@ const TASKS_MAX: f64 = 500.0;
 
 pub static CPUS: Format = Format {
     name: "cpus",
-    seeds: || ["0-3,8", "7,0-2,1-2", "0 1 2", "8191", "0-1;2-3;1.5"].map(str::to_owned).to_vec(),
+    seeds: || {
+        let all = ["0-3,8", "7,0-2,1-2", "0 1 2", "8191", "0-1;2-3;1.5", "0-3=600:38.5,1200:120"];
+        all.map(str::to_owned).to_vec()
+    },
     read: |text| {
         if let Ok(cpus) = parse_cpus("here", "", text) {
             assert!(cpus.iter().all(|&cpu| cpu < 8192));
@@ -36,6 +39,9 @@ pub static CPUS: Format = Format {
         match CpuClasses::by_hand(&stated, &online) {
             Ok(classes) => assert!(classes.classes().iter().all(|class| !class.cpus.is_empty())),
             Err(error) => one_line(&error.to_string()),
+        }
+        if let Err(error) = EnergyModels::stated(&[text.to_owned()]) {
+            one_line(&error.to_string());
         }
     },
     most: MOST,

@@ -146,6 +146,8 @@ def test_a_table_names_the_best_cores(
 def test_only_x86_has_priorities() -> None:
     with pytest.raises(VmError, match=r"^priorities of cores: only x86-64 guests have them"):
         Exact(SMALL, priorities=True, architecture="aarch64")
+    with pytest.raises(VmError, match=r"^priorities of cores: Linux 7.3 does not take them here"):
+        Exact(SMALL, "7.3", priorities=True)
     assert replace(Exact(SMALL), priorities=True).priorities
 
 

@@ -17,6 +17,7 @@ from ampsched import Catalog, Timeline
 from ampsched.markdown import page
 from ampsched.vm.exact import Exact
 from ampsched.vm.exact.costs import SHARES, ClassCosts
+from ampsched.vm.exact.priorities import KERNELS as TAKE_PRIORITIES
 from ampsched.vm.exact.siblings import Pairs
 from ampsched_lab.campaign.boot import KERNEL, Guest, Scheduler, boot
 from ampsched_lab.campaign.plan import Run
@@ -141,6 +142,8 @@ def cells(what: str, priorities: str, kernel: Sequence[Ends], simulated: Sequenc
 def rows_of(store: Store, folder: Path, programs: Path) -> Iterator[list[str]]:
     """The page's rows."""
     for (sees, name), version in product(SEES.items(), KERNELS):
+        if sees == "priorities" and version not in TAKE_PRIORITIES:
+            continue
         costs = Costs.load(store.root / f"costs-eevdf-x86_64-{version}.json")
         guest, own = guest_of(sees, programs, version), simulator(sees, folder, costs)
         measure(guest, store)

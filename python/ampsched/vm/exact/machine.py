@@ -37,6 +37,7 @@ from ampsched.vm.exact.frequencies import (
 from ampsched.vm.exact.guest import BUSYBOX, FILES, MODULES, OUTPUT, RESULT, TRACE, init_script
 from ampsched.vm.exact.image import program_of
 from ampsched.vm.exact.initramfs import Initramfs
+from ampsched.vm.exact.priorities import KERNELS as TAKE_PRIORITIES
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
 from ampsched.vm.exact.siblings import Pairs
 from ampsched.vm.exact.trace import EVENTS, SUFFIX, write_trace
@@ -98,6 +99,11 @@ class Exact:
         if self.priorities and self.architecture != "x86_64":
             raise VmError(
                 "priorities of cores: only x86-64 guests have them (--arch x86); others know capacities"
+            )
+        if self.priorities and self.kernel not in TAKE_PRIORITIES:
+            known = ", ".join(TAKE_PRIORITIES)
+            raise VmError(
+                f"priorities of cores: Linux {self.kernel} does not take them here (--kernel {known})"
             )
 
     def clusters(self) -> list[Cluster]:

@@ -14,6 +14,8 @@ from ampsched.vm.exact.siblings import indexes
 
 OPTION = " amd_pstate=active"
 """What the kernel has to be told: this mode changes no frequency, so the time stamp counter stays its clock."""
+KERNELS = ("6.16", "6.18", "7.0")
+"""Whose driver takes the table; that of 7.3 does not load, so its kernel knows no priorities."""
 HIGHEST = 255
 """Linux keeps performance in a byte."""
 MHZ, LEVELS = 1000, 166

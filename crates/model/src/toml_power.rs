@@ -52,7 +52,8 @@ pub(crate) fn cluster_power(cluster: &Table<'_>, opps: &[Opp]) -> Result<Cluster
 
 /// The table `power` of a machine, whose clusters have these names, with whether their powers are known.
 pub(crate) fn board(node: &Node<'_>, clusters: &[(&str, bool)]) -> Result<BoardPower, InputError> {
-    let table = node.table(&["board_mw", "shared_rail", "shared_clock", "pl1_mw", "pl2_mw", "tau_ms"])?;
+    let table =
+        node.table(&["board_mw", "shared_rail", "shared_clock", "pl1_mw", "pl2_mw", "tau_ms"])?;
     let board_mw = table.number_or("board_mw", 0.0, POWER_MW)?;
     let limit = limit(&table, clusters)?;
     let clock = table.get("shared_clock");

@@ -107,6 +107,7 @@ const UNIT_CORE: CoreParams = CoreParams {
     memory_ns: 0.0,
     mlp_max: 1.0,
     prefetch_share: 0.0,
+    cycles_factor: 1.0,
 };
 
 /// Two clusters of cores that wait for memory; if `is_on`, of two threads each, which share an L2 and the memory.

@@ -151,6 +151,7 @@ fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cl
             memory_ns: 0.0,
             mlp_max: 1.0,
             prefetch_share: 0.0,
+            cycles_factor: 1.0,
         },
         opps: vec![Opp { mhz, volt: 1.0 }],
         power: ClusterPower::default(),

@@ -34,6 +34,7 @@ const CORE_PARAMS: CoreParams = CoreParams {
     memory_ns: 80.0,
     mlp_max: 6.0,
     prefetch_share: 0.5,
+    cycles_factor: 1.0,
 };
 
 fn machine() -> Machine {

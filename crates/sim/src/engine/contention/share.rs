@@ -204,6 +204,7 @@ mod tests {
             memory_ns: 100.0,
             mlp_max: 1.0,
             prefetch_share: 0.0,
+            cycles_factor: 1.0,
         }
     }
 

@@ -64,7 +64,7 @@ PAGES = {
         "quantum.svg", "mean turnarounds", 0.05, head="spread", group="scheduler", beside="each other at all quanta",
         off="apart",
     ),
-    "docs/reports/truth/siblings.md": Kind("siblings.svg", "mean and last turnarounds", 0.05, group="priorities"),
+    "docs/reports/truth/siblings.md": Kind("siblings.svg", "mean and last turnarounds", 0.05, group="kernel, priorities"),
     "docs/reports/models/core-model.md": Kind("core-model.svg", "ratios and speeds", 0.2, beside="published figures"),
     "docs/reports/models/power.md": Kind(
         "power.svg", "workloads on a cluster", 0.1, head="mean error", name="workload", group="cluster",
@@ -142,6 +142,8 @@ def answer(found: Sequence[Error], kind: Kind) -> str:
     by_group = {
         name: mean(abs(each.value) for each in found if each.group == name) for name in _groups(found)
     }
+    if "" in by_group:
+        raise ValueError(f"a table has neither a section nor the column {kind.group!r}")
     least, most = min(by_group, key=by_group.__getitem__), max(by_group, key=by_group.__getitem__)
     worst = max(found, key=lambda each: abs(each.value))
     form = "+.1%" if any(each.value < 0 for each in found) else ".1%"

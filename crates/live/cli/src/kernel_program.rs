@@ -51,7 +51,7 @@ mod tests {
     use crate::args::{Arguments, LiveTask};
 
     /// Every option of `run` with a value that is not its default.
-    const ALL: [&str; 27] = [
+    const ALL: [&str; 29] = [
         "run",
         "--policy=wash:sigma=0.3",
         "--param=decay=0.5",
@@ -62,6 +62,8 @@ mod tests {
         "--little=5-7",
         "--ratio=1.4",
         "--ratio=2.5",
+        "--power=0-1=600:38,1200:120.5",
+        "--power=5-7=600:9",
         "--backend=scx",
         "--degrade",
         "--allow-dvfs",

@@ -13,14 +13,20 @@ const ASSUMED_C: f64 = 50.0;
 /// The energy model of each cluster of a machine, one point per operating point.
 ///
 /// A cluster's own table (`energy_model` in the machine's file) if all clusters have one. Else the
-/// capacity is that of rt-app's loop, which stays in the first cache as Dhrystone does, with which
-/// Linux's `capacity-dmips-mhz` is measured, and the power that of a core that runs at activity 1;
-/// powers are 0 where nothing is known of a cluster's power.
+/// capacity is the one that all clusters state (`capacity`), in proportion to the frequency, or that of
+/// rt-app's loop, which stays in the first cache as Dhrystone does, with which Linux's
+/// `capacity-dmips-mhz` is measured; and the power that of a core that runs at activity 1. Powers are
+/// 0 where nothing is known of a cluster's power.
 pub fn energy_models(machine: &Machine) -> Vec<Vec<EnergyPoint>> {
     let tables = machine.clusters.iter().map(|cluster| &cluster.power.energy_model);
     if tables.clone().all(|table| !table.is_empty()) {
         return tables.cloned().collect();
     }
+    let are_stated = machine.clusters.iter().all(|each| each.power.capacity_per_mhz.is_some());
+    let speed = |machine: &Machine, cluster: &Cluster, mhz: u32| {
+        let stated = cluster.power.capacity_per_mhz.filter(|_| are_stated);
+        stated.map_or_else(|| loop_speed(machine, cluster, mhz), |per_mhz| per_mhz * f64::from(mhz))
+    };
     let top = |cluster: &Cluster| speed(machine, cluster, cluster.max_mhz());
     let fastest = machine.clusters.iter().map(top).fold(0.0, f64::max);
     let model = |cluster: &Cluster| {
@@ -35,7 +41,7 @@ pub fn energy_models(machine: &Machine) -> Vec<Vec<EnergyPoint>> {
 }
 
 /// Instructions of rt-app's loop per second.
-fn speed(machine: &Machine, cluster: &Cluster, mhz: u32) -> f64 {
+fn loop_speed(machine: &Machine, cluster: &Cluster, mhz: u32) -> f64 {
     machine_speed_ips(&run_loop(), machine, cluster, f64::from(mhz))
 }
 

@@ -41,6 +41,9 @@ pub struct ClusterPower {
     pub idle_states: Vec<IdleState>,
     /// What an energy-aware scheduler believes: the published table; empty if there is none.
     pub energy_model: Vec<EnergyPoint>,
+    /// The capacity that a kernel is told of a core, of 1024 for the fastest one, over the MHz at which it has it;
+    /// none: kernels believe the core model. A table (`energy_model`) says it, too.
+    pub capacity_per_mhz: Option<f64>,
     /// The power sensor of the cluster, if it has one; its unit is mW.
     pub sensor: Option<Sensor>,
 }

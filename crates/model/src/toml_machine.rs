@@ -79,6 +79,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
     let costs = costs(&root)?;
     let clusters = nodes.iter().map(|node| cluster(node, &costs)).collect::<Result<Vec<_>, _>>()?;
     check_clusters(&root, &nodes, &clusters)?;
+    check_capacities(&nodes, &clusters)?;
     let sizes: Vec<ClusterSize<'_>> =
         clusters.iter().map(|cluster| (cluster.name.as_str(), cluster.opps.len())).collect();
     let kernel_view = root.get("kernel").map(|node| kernel_view(&node)).transpose()?;
@@ -99,6 +100,17 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         memory: memory(&root)?,
         board: board.unwrap_or_default(),
     })
+}
+
+/// Kernels are told of all cores or of none.
+fn check_capacities(nodes: &[Node<'_>], clusters: &[ClusterTemplate]) -> Result<(), InputError> {
+    let tables = nodes.iter().map(Node::any_table).collect::<Result<Vec<_>, _>>()?;
+    let is_stated = tables.iter().any(|table| table.get("capacity").is_some());
+    let lacks = |cluster: &ClusterTemplate| cluster.power.capacity_per_mhz.is_none();
+    let first = nodes.iter().zip(clusters).find(|(_, cluster)| is_stated && lacks(cluster));
+    let Some((node, _)) = first else { return Ok(()) };
+    let error = node.spot.error("key \"capacity\" is missing");
+    Err(error.with_hint("state it for each cluster, or for none"))
 }
 
 impl MachineTemplate {
@@ -201,10 +213,11 @@ impl ClusterTemplate {
 }
 
 fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
-    const KEYS: [&str; 11] = [
+    const KEYS: [&str; 12] = [
         "name",
         "core_type",
         "relative_speed",
+        "capacity",
         "cores",
         "class",
         "l2_kib",

@@ -24,6 +24,8 @@ const POWER_KEYS: [&str; 9] = [
 ];
 /// Largest power in mW, 1 kW.
 const POWER_MW: RangeInclusive<f64> = 0.0..=1e6;
+/// What kernels are told of a core, of 1024.
+const CAPACITY: RangeInclusive<f64> = 1.0..=1024.0;
 /// Temperatures in degrees Celsius at which electronics work, with room to spare.
 pub(crate) const CELSIUS: RangeInclusive<f64> = -60.0..=200.0;
 /// Longest period or latency in ms, 1000 s.
@@ -31,6 +33,21 @@ const MS_MAX: f64 = 1e6;
 
 /// Reads what a cluster's table says about power; `opps` are its operating points.
 pub(crate) fn cluster_power(cluster: &Table<'_>, opps: &[Opp]) -> Result<ClusterPower, InputError> {
+    let power = stated_power(cluster, opps)?;
+    let in_table = power.energy_model.last().map(|point| point.capacity);
+    let capacity = match cluster.get("capacity") {
+        Some(node) if in_table.is_some() => {
+            let error = node.spot.error("a capacity beside energy_model");
+            return Err(error.with_hint("energy_model has it for each operating point"));
+        }
+        Some(node) => Some(node.number(CAPACITY)?),
+        None => in_table,
+    };
+    let highest_mhz = opps.last().map_or(1.0, |opp| f64::from(opp.mhz));
+    Ok(ClusterPower { capacity_per_mhz: capacity.map(|all| all / highest_mhz), ..power })
+}
+
+fn stated_power(cluster: &Table<'_>, opps: &[Opp]) -> Result<ClusterPower, InputError> {
     let (energy_model, points) = match cluster.get("energy_model") {
         Some(node) => energy_model(&node, opps)?,
         None => Default::default(),
@@ -174,7 +191,7 @@ fn energy_model(
                 format!("{} MHz, but this operating point has {}", mhz.any_number()?, opp.mhz);
             return Err(mhz.spot.error(message));
         }
-        let capacity = table.number("capacity", 1.0..=1024.0)?;
+        let capacity = table.number("capacity", CAPACITY)?;
         if let Some(last) = energy_model.last().filter(|last| last.capacity >= capacity) {
             let message =
                 format!("capacity {capacity} after {}, capacities must ascend", last.capacity);

@@ -2,7 +2,7 @@
 
 use ampsched_model::{
     ActivityLaw, Catalog, Cluster, ClusterId, CoreParams, CoreState, FileKind, Leakage, Machine,
-    Opp, PowerLimit, PowerPoint, Profile, speed_ips,
+    Opp, PowerLimit, PowerPoint, Profile, energy_models, speed_ips,
 };
 use proptest::prelude::*;
 
@@ -182,6 +182,42 @@ proptest! {
         prop_assert!(here > 0.0);
         prop_assert!(leakage.power_mw(volt + more, celsius) >= here);
         prop_assert!(leakage.power_mw(volt, celsius + 100.0 * more) >= here);
+    }
+}
+
+#[test]
+fn kernels_believe_stated_capacities() {
+    let machine = |little: &str, big: &str| {
+        let cluster = |name: &str, class: u8, keys: &str| {
+            format!(
+                "[[clusters]]\nname = \"{name}\"\ncore_type = \"c\"\ncores = 1\nclass = {class}\n\
+                 opps = [{{ mhz = 500 }}, {{ mhz = 1000 }}]\n{keys}\n"
+            )
+        };
+        let text = format!("{}{}{COSTS}", cluster("little", 0, little), cluster("big", 1, big));
+        let mut catalog = Catalog::new();
+        catalog.add(FileKind::CoreType, "c", "c.toml", CORE).unwrap();
+        catalog.add(FileKind::Machine, "m", "m.toml", &text).map_err(|error| error.to_string())?;
+        Ok::<_, String>(catalog)
+    };
+    let seen = |catalog: &Catalog| {
+        let models = energy_models(&catalog.machine("m").unwrap());
+        models.iter().flatten().map(|point| point.capacity).collect::<Vec<_>>()
+    };
+    let stated = machine("capacity = 398", "capacity = 1024").unwrap();
+    assert_eq!(seen(&stated), [199.0, 398.0, 512.0, 1024.0]);
+    let told = stated.describe(FileKind::Machine, "m").unwrap();
+    assert!(told.contains("  capacity: 398 of 1024, for linux and eas\n"), "{told}");
+    // In a part of a machine the fastest core has 1024, as in Linux, and speeds are those of the core type.
+    assert_eq!(seen(&machine("capacity = 200", "capacity = 400").unwrap())[1], 512.0);
+    let machines = [stated, machine("", "").unwrap()].map(|each| each.machine("m").unwrap());
+    assert_eq!(machines[0].clusters[0].params, machines[1].clusters[0].params);
+    for (little, big, error) in [
+        ("capacity = 398", "", "clusters[1]: key \"capacity\" is missing (state it for each"),
+        ("capacity = 0", "capacity = 1024", "clusters[0].capacity: 0 is out of range, 1 to 1024"),
+        ("capacity = 9", "capacity = 1025", "clusters[1].capacity: 1025 is out of range"),
+    ] {
+        assert!(machine(little, big).map(|_| ()).unwrap_err().contains(error), "{error}");
     }
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 from ampsched.markdown import ALL_BUT_FIRST, page, table
 from ampsched_lab.shared import plots
 from ampsched_lab.shared.summary import opening
-from ampsched_lab.silicon import rail
+from ampsched_lab.silicon import rail, stated
 from ampsched_lab.silicon.data import chips, coremark, kept, rows, seven_zip
 from ampsched_lab.silicon.fit import BETWEEN_CHIPS, SHARES, fitted_law, sum_of
 from ampsched_lab.silicon.judge import AIMS, FIT, JUDGE, Row, of_energy
@@ -222,6 +222,7 @@ def values(results: Results, picture: str) -> dict[str, str]:
             ALL_BUT_FIRST,
         ),
         "same_rail": f"{rail.same_rail():.0%}",
+        **stated.means(results.rows),
         "hits_facts": str(results.hits("facts")[0]),
         "all_facts": str(results.hits("facts")[1]),
         "llama_half": f"{facts['llama.cpp, 8 threads / 4 big cores'].simulated / 2:.2f}",

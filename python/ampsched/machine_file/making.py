@@ -12,7 +12,7 @@ from ampsched.machine_file.tree import Source
 from ampsched.machine_file.writing import machine_text
 
 CAPACITY_OFF = 0.1
-"""By how much a core type may differ from the stated capacity before it is made faster or slower (our choice)."""
+"""By how much a type that stands for an unknown core may differ from its capacity before it follows (our choice)."""
 SLOWEST, FASTEST = 0.05, 20
 """Limits of `relative_speed` in machine files."""
 
@@ -91,9 +91,11 @@ def complete(facts: MachineFacts) -> None:
 
 
 def _speeds(facts: MachineFacts) -> None:
-    """Makes the core types as fast as the stated capacities say: first where they contradict them by much.
+    """Makes core types that stand for unknown cores as fast as the stated capacities say.
 
-    Where the order of speeds is contradicted then, too, all follow.
+    First where they contradict them by much; where the order of speeds is contradicted then, too, all of these follow.
+    Known core types keep their speeds, which are nearer to what was measured than capacities are
+    (docs/reports/models/silicon.md, stated capacities).
     """
     clusters = facts.clusters
     own = modelled([(cluster.core_type.value, cluster.mhz[-1]) for cluster in clusters])
@@ -103,7 +105,7 @@ def _speeds(facts: MachineFacts) -> None:
         told = _told(facts, own, factors, 0)
     for cluster, capacity in zip(clusters, told, strict=True):
         cluster.simulated_capacity = capacity
-    if _contradicts(facts, told) and not all(cluster.power and cluster.capacity for cluster in clusters):
+    if _contradicts(facts, told) and not all(cluster.capacity for cluster in clusters):
         _rank_by_model(facts, told)
 
 
@@ -126,7 +128,8 @@ def _told(facts: MachineFacts, own: Sequence[float], factors: Sequence[float], o
     speeds = []
     for cluster, speed, factor in zip(facts.clusters, own, factors, strict=True):
         cluster.relative_speed = None
-        if abs(factor - 1) > off and SLOWEST <= factor <= FASTEST:
+        is_known = not cluster.core_type.origin.startswith(ESTIMATE)
+        if not is_known and abs(factor - 1) > off and SLOWEST <= factor <= FASTEST:
             capacity = f"capacity {cluster.capacity:.0f} of 1024"
             origin = f"{KNOWN} {facts.by}: {capacity}; {cluster.core_type.value} itself would have "
             origin += f"{(cluster.capacity or 0) / factor:.0f}"

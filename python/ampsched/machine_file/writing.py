@@ -76,7 +76,7 @@ def _cluster(facts: MachineFacts, cluster: ClusterFacts, numbers: dict[int, int]
                 ("smt_speed", Fact(SMT_SPEED, origin)),
             ]
         )
-    lines += _opps(cluster) + _power(cluster)
+    lines += _opps(cluster) + _power(cluster, facts)
     for remark in cluster.remarks:
         lines += _wrapped(f"Not used yet: {remark}")
     return lines
@@ -91,7 +91,7 @@ def _opps(cluster: ClusterFacts) -> list[str]:
     return [*_wrapped(f"Frequencies: {cluster.mhz_origin}{said}."), *_list("opps", rows)]
 
 
-def _power(cluster: ClusterFacts) -> list[str]:
+def _power(cluster: ClusterFacts, facts: MachineFacts) -> list[str]:
     lines = []
     if cluster.power and cluster.capacity:
         top = cluster.mhz[-1]
@@ -104,9 +104,10 @@ def _power(cluster: ClusterFacts) -> list[str]:
             for mhz in cluster.mhz
         ]
         lines += _list("energy_model", rows)
-    elif cluster.capacity:
-        simulated = f", {cluster.simulated_capacity:.0f} simulated" if cluster.simulated_capacity else ""
-        lines += _wrapped(f"Capacity: {cluster.capacity:.0f} of 1024 is stated{simulated}.")
+    elif cluster.capacity and all(each.capacity for each in facts.clusters):
+        simulated = f"; {cluster.simulated_capacity:.0f} simulated" if cluster.simulated_capacity else ""
+        origin = f"stated: cpu_capacity, which kernels believe{simulated}"
+        lines += _keys([("capacity", Fact(cluster.capacity, origin))])
     if cluster.coefficient and cluster.volts:
         lines += _wrapped("dynamic-power-coefficient, stated.")
         lines.append(f"power = {{ dynamic_uw_per_mhz_v2 = {cluster.coefficient:g} }}")

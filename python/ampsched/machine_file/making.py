@@ -94,8 +94,8 @@ def _speeds(facts: MachineFacts) -> None:
     """Makes core types that stand for unknown cores as fast as the stated capacities say.
 
     First where they contradict them by much; where the order of speeds is contradicted then, too, all of these follow.
-    Known core types keep their speeds, which are nearer to what was measured than capacities are
-    (docs/reports/models/silicon.md, stated capacities).
+    Known core types keep their speeds, which are nearer to what is measured on chips than capacities are: those are
+    Dhrystone's.
     """
     clusters = facts.clusters
     own = modelled([(cluster.core_type.value, cluster.mhz[-1]) for cluster in clusters])

@@ -2,7 +2,7 @@
 
 from tools import size
 
-CAPS = {"product": 153_900, "tests": 69_500, "laboratory": 41_900, "examples": 3_500, "shipped data": 10_400}
+CAPS = {"product": 153_900, "tests": 69_500, "laboratory": 42_000, "examples": 3_500, "shipped data": 10_400}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
 FILES, SIZE_MB = 2_500, 29.9
 """What is tracked. Aim: 20 MB."""

@@ -66,7 +66,7 @@ class Law:
     def all_w(self, lost_mhz: float) -> float:
         """What all cores draw when every clock is so much lower, in W."""
         each = [self.chip[kind] for kind in ("p", "e")]
-        return float(self.chip["idle_w"]) + sum(
+        cores_w = sum(
             kind["cores"]
             * watts(
                 self.coefficients[kind["core_type"]],
@@ -76,6 +76,7 @@ class Law:
             )
             for kind in each
         )
+        return float(self.chip["idle_w"] + cores_w)
 
     def work(self, limit_w: float, per_mhz: Mapping[str, float]) -> float:
         """What all cores do under a limit.
@@ -100,7 +101,8 @@ def fitted() -> dict[str, Any]:
 
     def missing(power: float) -> float:
         law = Law(power)
-        return law.work(chip["base_w"], per_mhz) / law.work(chip["turbo_w"], per_mhz) - chip["at_base"]
+        share = law.work(chip["base_w"], per_mhz) / law.work(chip["turbo_w"], per_mhz)
+        return share - float(chip["at_base"])
 
     power = round(brentq(missing, 1, 12), 2)
     found = {name: round(value) for name, value in Law(power).coefficients.items()}

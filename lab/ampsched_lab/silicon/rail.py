@@ -122,15 +122,19 @@ def judged() -> list[tuple[str, int, float, float, float, float]]:
         table = measured(device, policy, other)
         points = others(table)[1::2]
         laws = fitted(table), law(table, 0.0)
-        lowest = {mhz: mw for (mhz, with_mhz), mw in sorted(table.items(), reverse=True)}
-        ways: list[Callable[[Point], float]] = [
-            lambda point, known=lowest: known[point[0]],
-            *(each.power_mw for each in reversed(laws)),
-        ]
-        means = [mean(map(abs, errors(table, points, way))) for way in ways]
+        nothing, voltage, clock = (
+            mean(map(abs, errors(table, points, way)))
+            for way in (_as_alone(laws[0]), laws[1].power_mw, laws[0].power_mw)
+        )
         what = "shared unit" if other == "255" else f"policy {other}"
-        found.append((f"{device}, policy {policy} by {what}", len(points), laws[0].share, *means))
+        name = f"{device}, policy {policy} by {what}"
+        found.append((name, len(points), laws[0].share, nothing, voltage, clock))
     return found
+
+
+def _as_alone(law: Law) -> Callable[[Point], float]:
+    """Power as if nothing were shared."""
+    return lambda point: law.alone[point[0]]
 
 
 def same_rail() -> float:

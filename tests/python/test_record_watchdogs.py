@@ -16,7 +16,11 @@ from ampsched.catalog import Catalog
 from ampsched.recording import Recording, load
 from ampsched.recording.replay import replayed
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
+# A busy host may hold programs up while they are recorded.
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)"),
+    pytest.mark.flaky(reruns=2),
+]
 
 PROGRAM = """
 #define _GNU_SOURCE
@@ -180,12 +184,8 @@ def test_h35_2_watchdogs_of_an_interpreter_end_with_their_program(end: str, tmp_
     file = tmp_path / "python.ampr"
     (tmp_path / "program.py").write_text(PYTHON)
     note = "1 thread only watches: it ends with its program"
-    # Waiting for the interpreter's lock outweighs the clock where a busy host holds the program up: recorded anew.
-    for _ in range(3):
-        recording = recorded([sys.executable, "-S", "-E", tmp_path / "program.py", "0.02", end], file)
-        if note in (notes := replayed(Catalog.shipped(), recording, file).notes):
-            break
-    assert note in notes
+    recording = recorded([sys.executable, "-S", "-E", tmp_path / "program.py", "0.02", end], file)
+    assert note in replayed(Catalog.shipped(), recording, file).notes
     # On a computer with other work, reading modules may take long, and stays.
     blocked_ms = recording.threads[0][4] / 1e6
     assert took_ms(recording, file, 20) < recording.cpu_ns / 1e6 / 12 + blocked_ms

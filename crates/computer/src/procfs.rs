@@ -67,7 +67,7 @@ impl ThreadStat {
             group: field(5)?.parse().ok()?,
             cpu: number(39)? as usize,
             nice: field(19)?.parse().ok()?,
-            cpu_ticks: number(14)? + number(15)?,
+            cpu_ticks: number(14)?.checked_add(number(15)?)?,
         })
     }
 
@@ -78,7 +78,7 @@ impl ThreadStat {
 
     /// CPU time in ns, exact to a clock tick.
     pub fn cpu_ns(&self) -> Ns {
-        self.cpu_ticks * CLOCK_TICK_NS
+        self.cpu_ticks.saturating_mul(CLOCK_TICK_NS)
     }
 }
 
@@ -280,6 +280,17 @@ mod tests {
         let error = boot_id(&Root::new("/nonexistent")).unwrap_err().to_string();
         assert!(error.contains("/nonexistent/proc/sys/kernel/random/boot_id"), "{error}");
         assert_eq!(boot_id(&Root::default()).unwrap().len(), 36);
+    }
+
+    #[test]
+    fn times_beyond_all_numbers_are_no_times() {
+        let parsed = |user: u64, system: u64| {
+            let line = LINE.replace(" 70 30 ", &format!(" {user} {system} "));
+            ThreadStat::parse(17000, line.as_bytes()).map(|found| found.cpu_ns())
+        };
+        assert_eq!(parsed(2, 3), Some(50_000_000));
+        assert_eq!(parsed(u64::MAX, 3), None);
+        assert_eq!(parsed(u64::MAX, 0), Some(Ns::MAX));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""How much there is to read: at most 62,320 words that people wrote.
+"""How much there is to read: at most `LIMIT` words that people wrote.
 
 All pages at the top of the project and under docs count, with their tables and code. Left out are only pages that a
 program writes as a whole (a row of tools/generated.toml says by which command), which are looked up and not read;

@@ -134,8 +134,7 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
     seeds = "± is the 95 % interval over seeds; " if rows[0].h_antt.n > 1 else ""
     best = "* best; " if len(result.policies) > 1 else ""
     console.print(f"{many}{seeds}{best}{', '.join(result.notes)}", style="dim", soft_wrap=True)
-    for caveat in result.caveats():
-        console.print(f"note: {caveat}", soft_wrap=True, markup=False)
+    render.print_notes(console, result.caveats())
 
 
 def _marked(text: str, best: bool, rivals: int) -> str:

@@ -106,8 +106,7 @@ def limit(
         _print_limit(console, mix, on, bound, rows)
         if best is not None:
             _print_optimum(console, on, best, rows)
-        for caveat in caveats:
-            console.print(f"note: {caveat}", soft_wrap=True, markup=False)
+        render.print_notes(console, caveats)
 
     output.show(
         value=lambda: {**_values(bound, rows, best), "caveats": caveats},

@@ -79,6 +79,12 @@ def print_title(console: Console, text: str) -> None:
     console.print(Text(shown, style="bold"), soft_wrap=True)
 
 
+def print_notes(console: Console, notes: Iterable[str]) -> None:
+    """Prints what a reader must know besides, a line each; names in them are no markup."""
+    for note in notes:
+        console.print(f"note: {note}", soft_wrap=True, markup=False)
+
+
 def print_table(console: Console, title: str, table: Table) -> None:
     """Prints a table with its title and an empty line behind it."""
     print_title(console, title)

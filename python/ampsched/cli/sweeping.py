@@ -336,8 +336,7 @@ def _print_notes(console: Console, result: "Sweep", metric: str, plot: Path | No
     )
     console.print(f"changes are against {result.baseline}; {what}", style="dim", soft_wrap=True)
     caveats = result.caveats()
-    for caveat in caveats[:ROWS_MAX]:
-        console.print(f"note: {caveat}", soft_wrap=True)
+    render.print_notes(console, caveats[:ROWS_MAX])
     if len(caveats) > ROWS_MAX:
         console.print(f"note: and {len(caveats) - ROWS_MAX} more notes, which --json prints", soft_wrap=True)
     if plot and plot.exists():

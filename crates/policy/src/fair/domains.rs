@@ -265,23 +265,20 @@ impl Domains {
     pub fn note_capacity(&mut self, core: usize, of: impl Fn(usize) -> u64) {
         let groups = self.all.iter_mut().flat_map(|domain| &mut domain.groups);
         for group in groups.filter(|group| group.cores.contains(&core)) {
-            let all = || group.cores.iter().map(|&core| of(core));
-            let (least, most) = (all().min(), all().max());
-            group.capacity_min = least.unwrap_or(1);
-            group.capacity_max = most.unwrap_or(1);
+            (group.capacity_min, group.capacity_max) = least_and_most(&group.cores, &of);
         }
     }
 
     fn group(&self, cores: &[usize], capacity: &[u64]) -> Group {
-        let of = || cores.iter().map(|&core| capacity[core]);
+        let (capacity_min, capacity_max) = least_and_most(cores, |core| capacity[core]);
         let seconds = cores.iter().filter(|&&core| {
             self.sibling(core).is_some_and(|other| other < core && cores.contains(&other))
         });
         let physical = cores.len() - seconds.count();
         Group {
             cores: cores.to_vec(),
-            capacity_min: of().min().unwrap_or(1),
-            capacity_max: of().max().unwrap_or(1),
+            capacity_min,
+            capacity_max,
             // The first of equals, as the kernel's loop keeps it.
             preferred: cores
                 .iter()
@@ -294,6 +291,12 @@ impl Domains {
             physical: physical as u64,
         }
     }
+}
+
+/// The least and the greatest capacity of some cores.
+fn least_and_most(cores: &[usize], of: impl Fn(usize) -> u64) -> (u64, u64) {
+    let all = || cores.iter().map(|&core| of(core));
+    (all().min().unwrap_or(1), all().max().unwrap_or(1))
 }
 
 /// The levels from the smallest to the largest, and whether one is of clusters; levels of one group are left out later

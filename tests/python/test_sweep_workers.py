@@ -159,6 +159,18 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(tmp_path: Path) -> None:
     _wait_for_the_end_of(workers)
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_what_is_taken_back_fails_in_no_executor(own: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Killed workers' futures are ended by their executor, which fails at cancelled ones; others are cancelled."""
+    with pytest.raises(KeyboardInterrupt), running.workers(1) if own else ThreadPoolExecutor(1) as executor:
+        futures = [executor.submit(time.sleep, 0.01) for _ in range(100)]
+        futures[0].result()
+        running._take_back(executor, futures)
+        raise KeyboardInterrupt
+    assert not caplog.records
+    assert sum(each.cancelled() for each in futures) >= (0 if own else 90)
+
+
 def _children(pid: int) -> list[int]:
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(each) for each in text.split()]

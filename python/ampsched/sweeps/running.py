@@ -10,7 +10,7 @@ import pickle
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -200,6 +200,16 @@ def _hand_out(plan: Plan, points: deque[Point], executor: Executor, at_once: int
                 size.learn(len(waiting.pop(future)), seconds)
                 kept.take(rows)
     finally:
-        for future, chunk in waiting.items():
-            future.cancel()
+        _take_back(executor, waiting)
+        for chunk in waiting.values():
             points.extendleft(reversed(chunk))
+
+
+def _take_back(executor: Executor, futures: Iterable[Future[Done]]) -> None:
+    """Cancels what is not begun. An executor of `workers` is killed instead: it ends all futures by itself, and
+    prints a traceback if one of them is cancelled already (loky 3.7.0)."""
+    from loky import ProcessPoolExecutor
+
+    if not isinstance(executor, ProcessPoolExecutor):
+        for future in futures:
+            future.cancel()

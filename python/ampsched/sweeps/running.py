@@ -206,8 +206,11 @@ def _hand_out(plan: Plan, points: deque[Point], executor: Executor, at_once: int
 
 
 def _take_back(executor: Executor, futures: Iterable[Future[Done]]) -> None:
-    """Cancels what is not begun. An executor of `workers` is killed instead: it ends all futures by itself, and
-    prints a traceback if one of them is cancelled already (loky 3.7.0)."""
+    """Cancels what is not begun.
+
+    An executor of `workers` is killed instead: it ends all futures by itself, and prints a traceback if one of them is
+    cancelled already (loky 3.7.0).
+    """
     from loky import ProcessPoolExecutor
 
     if not isinstance(executor, ProcessPoolExecutor):

@@ -118,6 +118,18 @@ pub enum What {
     TimerEnd,
     /// Events are missing before this one, on this core.
     Lost { events: u64 },
+    /// A core has another clock, in kHz (`cpu_frequency`).
+    Frequency { cpu: u16, khz: u32 },
+    /// The bounds of a core's clock are others, in kHz (`cpu_frequency_limits`).
+    FrequencyLimits { cpu: u16, min_khz: u32, max_khz: u32 },
+    /// A core goes into an idle state, or leaves it (`cpu_idle`).
+    Idle { cpu: u16, state: Option<u32> },
+    /// A thread has another priority, as the kernel counts: below 100 real-time, 120 + nice.
+    Priority { tid: u32, prio: u8 },
+    /// A thread begins a slice of its own marking (`B|PID|NAME` of `print` or `tracing_mark_write`).
+    SliceBegin { name: Name },
+    /// It ends the innermost one.
+    SliceEnd,
 }
 
 /// Something that a kernel has told.

@@ -161,6 +161,12 @@ impl<'a> Builder<'a> {
             }
             What::TimerEnd => self.cpus[cpu].is_in_timer = false,
             What::Lost { events } => self.lose(raw, events),
+            What::Frequency { .. }
+            | What::FrequencyLimits { .. }
+            | What::Idle { .. }
+            | What::Priority { .. }
+            | What::SliceBegin { .. }
+            | What::SliceEnd => {}
         }
     }
 

@@ -1,0 +1,58 @@
+"""The traces that judge: those of lab/data/traces, or of a folder that cannot be shipped."""
+
+import lzma
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "lab/data/traces"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace, and what is known of it.
+
+    Attributes:
+        name: Its name in reports.
+        path: Its file.
+        machine: The machine that it is of, a name or a path.
+        kernel: The generation of ``linux`` nearest to the one that scheduled.
+        scheduler: What scheduled, in words.
+        source: From where it is.
+    """
+
+    name: str
+    path: Path
+    machine: str
+    kernel: str
+    scheduler: str
+    source: str
+
+    @contextmanager
+    def unpacked(self) -> Iterator[Path]:
+        """Its file as the product reads it."""
+        if self.path.suffix != ".xz":
+            yield self.path
+            return
+        with TemporaryDirectory() as folder:
+            plain = Path(folder) / self.path.stem
+            plain.write_bytes(lzma.decompress(self.path.read_bytes()))
+            yield plain
+
+
+def traces(folder: Path = FOLDER) -> list[Trace]:
+    """The traces of a folder, which ``traces.toml`` describes."""
+    stated = tomllib.loads((folder / "traces.toml").read_text("utf-8"))
+    return [_trace(folder, name, each) for name, each in stated.items()]
+
+
+def _trace(folder: Path, name: str, stated: dict[str, str]) -> Trace:
+    beside = folder / stated["machine"]
+    machine = str(beside) if beside.is_file() else stated["machine"]
+    return Trace(
+        name, folder / stated["file"], machine, stated["kernel"], stated["scheduler"], stated["source"]
+    )

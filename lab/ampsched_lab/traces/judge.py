@@ -1,0 +1,187 @@
+"""How much of the CPU time each policy places as the traced chip did.
+
+Threads of one name count together: equal threads may change places. *Misplaced* is the share of the programs' CPU time
+that is on another class of cores than in the trace: the mean over names, weighed by their CPU time in the trace, of
+half the sum of the differences of shares.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import ampsched
+from ampsched import Machine
+from ampsched.catalog import Catalog
+from ampsched.recording.imports import import_file
+from ampsched.recording.observed import Observed, observe
+from ampsched.recording.replay import replayed
+from ampsched_lab.traces.data import Trace, traces
+
+LINUX = "linux"
+POLICIES = (LINUX, "eas", "gts")
+"""What is compared beside ``linux`` of the trace's own generation."""
+TRIVIAL_OTHERS = "mean of the other traces"
+TRIVIAL_OWN = "each thread as the whole trace"
+
+CLASSES_MAX = 3
+"""Classes of cores of a chip, at most."""
+
+Times = dict[str, dict[int, int]]
+"""CPU time in ns by a thread's name and the class of cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A policy beside a trace.
+
+    Attributes:
+        trace: The trace's name.
+        policy: The policy, or how a trivial predictor predicts.
+        misplaced: Share of the CPU time on another class of cores, 0 to 1.
+        cpu_error: Of the CPU time, relative; none for trivial predictors.
+        clocks_off: Half the sum of the differences of shares of time at each clock, 0 to 1; none without clocks.
+        latency_p50: (Wake-up latency simulated) / (in the trace), median; none if it is not known.
+        latency_p95: The same of 95 %.
+    """
+
+    trace: str
+    policy: str
+    misplaced: float
+    cpu_error: float | None = None
+    clocks_off: float | None = None
+    latency_p50: float | None = None
+    latency_p95: float | None = None
+
+
+def shares(times: Mapping[int, int]) -> dict[int, float]:
+    """Shares of CPU time by class."""
+    whole = sum(times.values())
+    return {place: ns / whole for place, ns in times.items()} if whole else {}
+
+
+def distance(one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
+    """Half the sum of the differences of shares, 0 to 1; 1 if only one has any."""
+    if not one or not other:
+        return float(bool(one) or bool(other))
+    return sum(abs(one.get(key, 0.0) - other.get(key, 0.0)) for key in {*one, *other}) / 2
+
+
+def misplaced(real: Times, predicted: Mapping[str, Mapping[int, float]]) -> float:
+    """Share of the CPU time on another class of cores; predicted are shares by name."""
+    whole = sum(sum(times.values()) for times in real.values())
+    wrong = sum(
+        sum(times.values()) * distance(shares(times), predicted.get(name, {})) for name, times in real.items()
+    )
+    return wrong / whole
+
+
+def whole(real: Times) -> dict[int, float]:
+    """Shares of all CPU time by class."""
+    sums: Counter[int] = Counter()
+    for times in real.values():
+        sums.update(times)
+    return shares(sums)
+
+
+def _real(seen: Observed, class_of_cpu: Sequence[int], names: set[str]) -> Times:
+    """CPU time of a trace's programs."""
+    found: Times = defaultdict(lambda: defaultdict(int))
+    for thread in seen.threads:
+        if thread.name in names:
+            for cpu, ns in thread.cpu_ns.items():
+                found[thread.name][class_of_cpu[cpu]] += ns
+    return dict(found)
+
+
+def _simulated(outcome: ampsched.Outcome) -> Times:
+    found: Times = defaultdict(lambda: defaultdict(int))
+    for thread in outcome.threads:
+        # The replay calls a thread by its name and its number in the recording.
+        name, _, _ = thread.name.rpartition(".")
+        for place, ns in enumerate(thread.class_ns):
+            found[name][place] += ns
+    return dict(found)
+
+
+def _classes(machine: Machine, outcome: ampsched.Outcome) -> list[int]:
+    """The class of each CPU, by its place among the outcome's."""
+    place = {name: at for at, each in enumerate(outcome.classes) for name in each.clusters}
+    return [place[machine.clusters[cluster][0]] for cluster in machine.cluster_of_core]
+
+
+def _clocks_off(seen: Observed, outcome: ampsched.Outcome) -> float | None:
+    """Mean over clusters, weighed by their time in the trace."""
+    if not seen.clock_events:
+        return None
+    sums = []
+    for place, cluster in enumerate(outcome.clusters):
+        real: Counter[int] = Counter()
+        for cpu in seen.of_cluster(place):
+            real.update({round((clock.khz or 0) / 1e3): clock.ns for clock in cpu.clocks if clock.khz})
+        if real:
+            simulated = Counter(dict(cluster.residency))
+            sums.append((real.total(), distance(shares(real), shares(simulated))))
+    return sum(ns * off for ns, off in sums) / sum(ns for ns, _ in sums)
+
+
+def _ratio(simulated_ns: int, real_ns: int) -> float | None:
+    return simulated_ns / real_ns if real_ns else None
+
+
+def _total(times: Times) -> int:
+    return sum(sum(each.values()) for each in times.values())
+
+
+def judge(trace: Trace) -> tuple[Times, list[Judged]]:
+    """The trace's own CPU times, and what each policy makes of it."""
+    catalog = Catalog.shipped()
+    machine = catalog.machine(trace.machine)
+    with trace.unpacked() as path:
+        seen = observe(path, machine)
+        recording = import_file(path, traced=machine)
+        workload = replayed(catalog, recording, path).workload
+        names = {name for name, *_ in recording.threads}
+    governor = "schedutil" if seen.clock_events else "performance"
+    rows, real = [], Times()
+    for policy in (f"{LINUX}:kernel={trace.kernel}", *POLICIES):
+        outcome = ampsched.simulate(machine, workload, policy, governor=governor)
+        times, real = _simulated(outcome), _real(seen, _classes(machine, outcome), names)
+        rows.append(
+            Judged(
+                trace.name,
+                policy,
+                misplaced(real, {name: shares(each) for name, each in times.items()}),
+                _total(times) / _total(real) - 1,
+                _clocks_off(seen, outcome),
+                _ratio(outcome.latency.p50_ns, seen.latency.p50_ns),
+                _ratio(outcome.latency.p95_ns, seen.latency.p95_ns),
+            )
+        )
+    return real, rows
+
+
+def trivial(name: str, times: Mapping[str, Times]) -> list[Judged]:
+    """What needs no scheduler: shares of the whole trace, and the mean of those of the others."""
+    own = whole(times[name])
+    others = [whole(each) for other, each in times.items() if other != name]
+    predicted = {TRIVIAL_OWN: own}
+    if others:
+        predicted[TRIVIAL_OTHERS] = {
+            place: mean(each.get(place, 0.0) for each in others) for place in range(CLASSES_MAX)
+        }
+    real = times[name]
+    return [Judged(name, how, misplaced(real, dict.fromkeys(real, each))) for how, each in predicted.items()]
+
+
+def judged(folder: Path) -> list[dict[str, Any]]:
+    """All traces of a folder, as rows for JSON."""
+    times, rows = {}, []
+    for trace in traces(folder):
+        times[trace.name], found = judge(trace)
+        rows += found
+    for name in times:
+        rows += trivial(name, times)
+    return [asdict(row) for row in rows]

@@ -1,0 +1,104 @@
+"""docs/reports/models/traces.md and its figure, from what was judged."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from ampsched.markdown import ALL_BUT_FIRST, page, table
+from ampsched_lab.shared import plots
+from ampsched_lab.shared.summary import counted, opening
+from ampsched_lab.traces.data import FOLDER, traces
+from ampsched_lab.traces.judge import LINUX, TRIVIAL_OTHERS, TRIVIAL_OWN
+
+TEMPLATE = Path(__file__).with_name("template.md")
+OWN = f"{LINUX} of the trace's generation"
+MISPLACED_AIM, WORST_AIM = 0.04, 0.08
+"""Shares of the CPU time: of `linux` of the trace's generation, on average and at worst."""
+
+Row = Mapping[str, Any]
+
+
+def kind(row: Row) -> str:
+    """The policy, with one word for all generations of traces."""
+    return OWN if row["policy"].startswith(f"{LINUX}:kernel=") else row["policy"]
+
+
+def series(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Misplaced shares by policy and trace."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        found.setdefault(kind(row), {})[row["trace"]] = row["misplaced"]
+    return found
+
+
+def tables(rows: Sequence[Row]) -> str:
+    """All that was judged: a table of misplaced shares, and one of the rest."""
+    names = list(dict.fromkeys(row["trace"] for row in rows))
+    by_policy = series(rows)
+    misplaced = [
+        [policy, *(_cell(found.get(name)) for name in names), _cell(mean(found.values())), _cell(max(found.values()))]
+        for policy, found in by_policy.items()
+    ]  # fmt: skip
+    rest = [
+        [
+            row["trace"],
+            row["policy"],
+            _cell(row["cpu_error"], "+.1%"),
+            _cell(row["clocks_off"]),
+            _cell(row["latency_p50"], ".2f"),
+            _cell(row["latency_p95"], ".2f"),
+        ]
+        for row in rows
+        if row["cpu_error"] is not None
+    ]
+    heads = ["trace", "policy", "CPU time", "clocks off", "wake-up p50", "p95"]
+    return "\n\n".join(
+        (
+            table(["misplaced", *names, "mean", "worst"], misplaced, ALL_BUT_FIRST),
+            table(heads, rest, ALL_BUT_FIRST),
+        )
+    )
+
+
+def _cell(value: float | None, form: str = ".1%") -> str:
+    return "" if value is None else f"{value:{form}}"
+
+
+def answer(rows: Sequence[Row], picture: str) -> str:
+    """The first paragraph and the figure."""
+    found = series(rows)
+    own = found[OWN]
+    worst = max(own, key=lambda name: own[name])
+    of: Callable[[str], str] = lambda name: _cell(mean(found[name].values()))
+    sentences = [
+        f"**On {counted(len(own), 'trace')} of real chips, `linux` of the trace's own generation places "
+        f"{1 - mean(own.values()):.1%} of the programs' CPU time on the class of cores where it was.**",
+        f"It is furthest off for *{worst}*, {own[worst]:.1%}; aims are {MISPLACED_AIM:.0%} on average and "
+        f"{WORST_AIM:.0%} at worst.",
+        f"Knowing only the whole trace's shares, one would misplace {of(TRIVIAL_OWN)}, and by the other traces' "
+        f"{of(TRIVIAL_OTHERS)}.",
+    ]
+    return opening(sentences, picture, "Misplaced CPU time by trace and policy")
+
+
+def write(path: Path, folder: Path = FOLDER) -> None:
+    """Writes the page and the figure beside it."""
+    rows = json.loads((folder / "judged.json").read_text("utf-8"))
+    picture = path.with_suffix(".svg")
+    per_cents = {
+        policy: {name: 100 * share for name, share in found.items()} for policy, found in series(rows).items()
+    }
+    plots.dots(
+        path.with_suffix(".svg"), "Misplaced CPU time", per_cents, "%; lines at the aims", limits=(4, 8)
+    )
+    about = [
+        [trace.name, Path(trace.machine).stem, trace.scheduler, trace.source] for trace in traces(folder)
+    ]
+    values = {
+        "opening": answer(rows, picture.name),
+        "about": table(["trace", "machine", "what scheduled", "source"], about),
+        "tables": tables(rows),
+    }
+    path.write_text(page(*TEMPLATE.read_text("utf-8").format(**values).strip().split("\n\n")), "utf-8")

@@ -12,11 +12,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from ampsched.recording.observed import Observed, observe
+
 import ampsched
 from ampsched import Machine
 from ampsched.catalog import Catalog
 from ampsched.recording.imports import import_file
-from ampsched.recording.observed import Observed, observe
 from ampsched.recording.replay import replayed
 from ampsched_lab.traces.data import Trace, traces
 

@@ -1,7 +1,7 @@
 """docs/reports/models/traces.md and its figure, from what was judged."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -71,14 +71,13 @@ def answer(rows: Sequence[Row], picture: str) -> str:
     found = series(rows)
     own = found[OWN]
     worst = max(own, key=lambda name: own[name])
-    of: Callable[[str], str] = lambda name: _cell(mean(found[name].values()))
     sentences = [
         f"**On {counted(len(own), 'trace')} of real chips, `linux` of the trace's own generation places "
         f"{1 - mean(own.values()):.1%} of the programs' CPU time on the class of cores where it was.**",
         f"It is furthest off for *{worst}*, {own[worst]:.1%}; aims are {MISPLACED_AIM:.0%} on average and "
         f"{WORST_AIM:.0%} at worst.",
-        f"Knowing only the whole trace's shares, one would misplace {of(TRIVIAL_OWN)}, and by the other traces' "
-        f"{of(TRIVIAL_OTHERS)}.",
+        f"Knowing only the whole trace's shares, one would misplace {_cell(mean(found[TRIVIAL_OWN].values()))}, and by the other traces' "
+        f"{_cell(mean(found[TRIVIAL_OTHERS].values()))}.",
     ]
     return opening(sentences, picture, "Misplaced CPU time by trace and policy")
 

@@ -89,7 +89,7 @@ struct Thread {
 impl Thread {
     /// So many windows are over in each of which it has done some work, if any (`update_history`).
     fn remember(&mut self, work: u64, windows: u64) {
-        if work == 0 {
+        if work == 0 || windows == 0 {
             return; // Windows in which it slept do not count.
         }
         for _ in 0..windows.min(REMEMBERED as u64) {

@@ -13,6 +13,7 @@ class ParamRow(TypedDict):
     flag: bool
     choices: tuple[str, ...]
     one_of: tuple[float, ...]
+    names: tuple[str, ...]
     help: str
 
 

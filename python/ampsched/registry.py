@@ -21,6 +21,8 @@ class Param:
     """What the numbers from 0 stand for, if they stand for something."""
     one_of: tuple[float, ...]
     """All that it may be, if that is not everything between the limits."""
+    names: tuple[str, ...]
+    """How people give these."""
     help: str
 
     def values(self) -> str:
@@ -28,8 +30,15 @@ class Param:
         if self.choices:
             return ", ".join(f"{number}: {choice}" for number, choice in enumerate(self.choices))
         if self.one_of:
-            return ", ".join(f"{value:g}" for value in self.one_of)
+            return ", ".join(self.names)
         return "0 or 1" if self.flag else f"{self.min:g} to {self.max:g}"
+
+
+    def shown(self, value: float) -> str:
+        """A value as people give it."""
+        if self.choices:
+            return self.choices[int(value)]
+        return self.names[self.one_of.index(value)] if value in self.one_of else f"{value:g}"
 
 
 @dataclass(frozen=True, slots=True)

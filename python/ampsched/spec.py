@@ -1,13 +1,9 @@
 """Texts of the form ``name:key=value:key=value``."""
 
 import math
-import re
 
-from ampsched._core import InputError
+from ampsched._core import InputError, named_value
 from ampsched.files import shown
-
-_VERSION = re.compile(r"\d+\.\d+0")
-"""Versions that a number cannot tell from others, such as 5.10 from 5.1."""
 
 
 def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]]:
@@ -18,7 +14,8 @@ def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]
         what: What it is, for messages.
 
     Raises:
-        InputError: If a part is not of the form ``key=number``, or a key comes twice.
+        InputError: If a part is not of the form ``key=number``, or a key comes twice. Some values of policies have
+            names, such as ``kernel=android-4.14``.
     """
     name, *parts = shown(text).strip().split(":")
     if not name:
@@ -30,12 +27,8 @@ def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]
             raise InputError(f'{what} {name}: "{part}" is not of the form parameter=number')
         if key in params:
             raise InputError(f"{what} {name}: parameter {key} is given twice")
-        params[key] = parse_number(value, f"{what} {name}: parameter {key}")
-        if key == "kernel" and _VERSION.fullmatch(value):
-            hint = f"as a number it is {params[key]:g}; see: ampsched describe {name}"
-            raise InputError(
-                f'{what} {name}: parameter kernel = "{value}" is no version that is known ({hint})'
-            )
+        named = named_value(name, key, value) if what == "policy" else None
+        params[key] = parse_number(value, f"{what} {name}: parameter {key}") if named is None else named
     return name, tuple(params.items())
 
 

@@ -94,6 +94,12 @@ pub trait FastPlane: Send {
     /// Heat allows a cluster another frequency than before ([`Sched::cap_mhz`]).
     fn capped(&mut self, _sched: &Sched, _cluster: ClusterId, _now_ns: Ns) {}
 
+    /// What a core uses, 0 to its capacity, for governors, if the fast plane measures that by itself; none: as load
+    /// tracking says.
+    fn util(&mut self, _core: CoreId, _now_ns: Ns) -> Option<u32> {
+        None
+    }
+
     /// Why it decided last as it did, in words for the user.
     fn because(&self) -> &'static str;
 

@@ -54,7 +54,7 @@ pub use pelt::{
     PELT_UNIT_NS, Pelt, PeltClock, ThreadLoad, UtilEst, core_util, core_util_boosted,
 };
 pub use plan::{Change, ChangeKind, Plan, Prefer, SPEED_MAX, SPEED_MIN, SPEED_ONE, ThreadPlan};
-pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};
+pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy, named_value};
 pub use rules::{
     Allocator, Balance, BalanceWhen, Charge, LoadBand, LoadFilter, Order, QueueScope, Rules, Slice,
     Steal, StealFrom, WakePreempt,

@@ -24,8 +24,8 @@ pub enum ParamKind {
     Flag,
     /// The number of one of these, counted from 0.
     Choice(&'static [&'static str]),
-    /// One of these numbers, in this order.
-    OneOf(&'static [f64]),
+    /// One of these numbers, in this order, each with the name by which people give it.
+    OneOf(&'static [(f64, &'static str)]),
 }
 
 /// A parameter of a policy or governor.
@@ -79,11 +79,11 @@ impl ParamInfo {
         Self { name, default: default as f64, kind: ParamKind::Choice(choices), help }
     }
 
-    /// One of several numbers.
+    /// One of several numbers with names.
     pub const fn one_of(
         name: &'static str,
         default: f64,
-        values: &'static [f64],
+        values: &'static [(f64, &'static str)],
         help: &'static str,
     ) -> Self {
         Self { name, default, kind: ParamKind::OneOf(values), help }
@@ -100,15 +100,25 @@ impl ParamInfo {
                 let known = (0..choices.len()).any(|index| index as f64 == value);
                 (known, list(choices))
             }
-            ParamKind::OneOf(values) => (values.contains(&value), any_of(values)),
+            ParamKind::OneOf(values) => {
+                (values.iter().any(|&(known, _)| known == value), any_of(values))
+            }
         };
         if fits { Ok(()) } else { Err(limit) }
     }
+
+    /// The number that a text names; none: the parameter has no names, and numbers are read as everywhere.
+    fn named(&self, text: &str) -> Option<Result<f64, String>> {
+        let ParamKind::OneOf(values) = self.kind else { return None };
+        let is_meant = |&&(value, name): &&(f64, &str)| name == text || value.to_string() == text;
+        let found = values.iter().find(is_meant).map(|&(value, _)| value);
+        Some(found.ok_or_else(|| any_of(values)))
+    }
 }
 
-/// Numbers: "1, 2 or 3".
-fn any_of(values: &[f64]) -> String {
-    let words: Vec<String> = values.iter().map(f64::to_string).collect();
+/// Names: "1, 2 or 3".
+fn any_of(values: &[(f64, &str)]) -> String {
+    let words: Vec<String> = values.iter().map(|&(_, name)| name.to_owned()).collect();
     either(&words)
 }
 
@@ -289,8 +299,18 @@ impl Owner {
         }
     }
 
+    /// The number that a text is for a parameter whose values have names, such as `kernel=android-4.14`; none: for
+    /// another one, or none of these.
+    ///
+    /// Errors: the text is no value of the parameter.
+    pub fn named(&self, param: &str, text: &str) -> Result<Option<f64>, PolicyError> {
+        let row = self.params.iter().find(|row| row.name == param);
+        let bad = |limit| self.bad(param, text, limit);
+        row.and_then(|row| row.named(text)).transpose().map_err(bad)
+    }
+
     /// An error about a value.
-    pub(crate) fn bad(&self, name: &str, value: f64, limit: String) -> PolicyError {
+    pub(crate) fn bad(&self, name: &str, value: impl ToString, limit: String) -> PolicyError {
         PolicyError::BadValue {
             kind: self.kind,
             owner: self.name.into(),

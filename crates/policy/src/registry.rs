@@ -42,6 +42,14 @@ pub fn find_policy(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
     found.ok_or_else(|| unknown("policy", name, REGISTRY.iter().map(|info| info.name)))
 }
 
+/// The number that a text is for a parameter of a policy whose values have names ([`Owner::named`]).
+///
+/// Errors: the text is no value of the parameter.
+pub fn named_value(policy: &str, param: &str, text: &str) -> Result<Option<f64>, PolicyError> {
+    let Ok(info) = find_policy(policy) else { return Ok(None) };
+    Owner { kind: "policy", name: info.name, params: info.params }.named(param, text)
+}
+
 /// Builds a policy by name with parameters; those not named keep their defaults.
 pub fn build_policy(name: &str, params: &[(String, f64)]) -> Result<Box<dyn Policy>, PolicyError> {
     let info = find_policy(name)?;

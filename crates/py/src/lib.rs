@@ -90,7 +90,9 @@ mod _core {
     #[pymodule_export]
     use super::recording::Recording;
     #[pymodule_export]
-    use super::registry::{check_governor, check_policy, governors, policies, suggest};
+    use super::registry::{
+        check_governor, check_policy, governors, named_value, policies, suggest,
+    };
     #[pymodule_export]
     use super::run::{
         AloneFacts, Compared, FactorSource, Job, Question, Summed, Turns, run_batch, simulate,

@@ -49,12 +49,13 @@ pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py,
         ParamKind::Flag => (0.0, 1.0, &[]),
         ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => (min, max, &[]),
         ParamKind::OneOf(values) => {
-            let ends = values.iter().copied();
+            let ends = values.iter().map(|&(value, _)| value);
             (ends.clone().fold(f64::MAX, f64::min), ends.fold(f64::MIN, f64::max), &[])
         }
         ParamKind::Choice(choices) => (0.0, choices.len() as f64 - 1.0, choices),
     };
-    let values: &[f64] = if let ParamKind::OneOf(values) = param.kind { values } else { &[] };
+    let values: &[(f64, &str)] =
+        if let ParamKind::OneOf(values) = param.kind { values } else { &[] };
     let row = PyDict::new(py);
     row.set_item("name", param.name)?;
     row.set_item("default", param.default)?;
@@ -62,7 +63,8 @@ pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py,
     row.set_item("max", max)?;
     row.set_item("flag", param.kind == ParamKind::Flag)?;
     row.set_item("choices", PyTuple::new(py, choices)?)?;
-    row.set_item("one_of", PyTuple::new(py, values)?)?;
+    row.set_item("one_of", PyTuple::new(py, values.iter().map(|&(value, _)| value))?)?;
+    row.set_item("names", PyTuple::new(py, values.iter().map(|&(_, name)| name))?)?;
     row.set_item("help", param.help)?;
     Ok(row)
 }
@@ -71,6 +73,13 @@ pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py,
 #[pyfunction]
 pub fn check_policy(name: &str, params: Vec<(String, f64)>) -> PyResult<()> {
     build_policy(name, &params).map(drop).map_err(|error| error::policy(&error))
+}
+
+/// The number that a text is for a parameter of a policy whose values have names; none: for another parameter or policy.
+/// Raises `InputError` if it is no value of the parameter.
+#[pyfunction]
+pub fn named_value(policy: &str, param: &str, text: &str) -> PyResult<Option<f64>> {
+    ampsched_policy::named_value(policy, param, text).map_err(|error| error::policy(&error))
 }
 
 /// Raises `InputError` unless the governor exists and takes these parameters.

@@ -26,7 +26,7 @@ fn legal(param: &ParamInfo, random: &mut Draw) -> f64 {
     let choice = |count: usize, random: &mut Draw| (random.bits() % count as u64) as f64;
     match param.kind {
         ParamKind::Flag => choice(2, random),
-        ParamKind::OneOf(values) => values[choice(values.len(), random) as usize],
+        ParamKind::OneOf(values) => values[choice(values.len(), random) as usize].0,
         ParamKind::Choice(choices) => choice(choices.len(), random),
         ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => {
             let between = random.uniform();

@@ -9,7 +9,6 @@ from ampsched._core import InputError, Machine
 from ampsched.catalog import Catalog
 from ampsched.execution import ordered
 from ampsched.policy import PolicyLike
-from ampsched.registry import Param
 from ampsched.settings import SimulateSettings, catalog_of, declared, only
 from ampsched.turns import Timeline
 
@@ -118,13 +117,9 @@ def known_policy(label: str) -> tuple[str, str, str] | None:
     def told(*, are_given: bool) -> str:
         params = [param for param in info.params if (param.name in values) == are_given]
         return ", ".join(
-            f"{each.name} = {_shown(each, values.get(each.name, each.default))}" for each in params
+            f"{each.name} = {each.shown(values.get(each.name, each.default))}" for each in params
         )
 
     own, usual = told(are_given=True), told(are_given=False)
     params = "; ".join(each for each in (own, usual and f"by default: {usual}") if each)
     return info.summary, info.part("When to use"), params
-
-
-def _shown(param: Param, value: float) -> str:
-    return param.choices[int(value)] if param.choices else f"{value:g}"

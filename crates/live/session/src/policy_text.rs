@@ -1,7 +1,7 @@
 //! Policies with parameters as text: `wash:sigma=0.3`, as everywhere in ampsched.
 
 use ampsched_model::InputError;
-use ampsched_policy::{Policy, build_policy};
+use ampsched_policy::{Policy, build_policy, named_value};
 
 /// A policy as given.
 pub struct Named {
@@ -43,6 +43,11 @@ fn parameter(policy: &str, part: &str) -> Result<(String, f64), InputError> {
         .split_once('=')
         .filter(|(key, _)| !key.is_empty())
         .ok_or_else(|| wrong(format!("\"{part}\" is not of the form parameter=number")))?;
+    let named = named_value(policy, key, value)
+        .map_err(|error| InputError::new("--policy", "", error.to_string()))?;
+    if let Some(number) = named {
+        return Ok((key.to_owned(), number));
+    }
     let number: f64 = value.parse().unwrap_or(f64::NAN);
     if !number.is_finite() {
         return Err(wrong(format!("parameter {key} = \"{value}\" is not a number")));
@@ -76,6 +81,11 @@ mod tests {
             ("wash:sigma", None, "--policy: wash: \"sigma\" is not of the form parameter=number"),
             ("wash", Some("sigma=x"), "--policy: wash: parameter sigma = \"x\" is not a number"),
             ("wash:sigma=1", Some("sigma=2"), "--policy: wash: parameter sigma is given twice"),
+            (
+                "linux:kernel=android-4",
+                None,
+                "--policy: policy linux: parameter kernel = android-4 is not 3.16, 4.14, android-4.14, 6.1, 6.6, 6.18 or 7.3",
+            ),
             (
                 "wash:sigma=9",
                 None,

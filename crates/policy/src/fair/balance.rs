@@ -39,6 +39,9 @@ impl Fair {
         let mut when = when;
         let mut next = now + 60_000_000_000 / self.tick_ns;
         for level in 0..self.domains.of_core[core].len() {
+            if !self.may_balance(core, level) {
+                continue;
+            }
             let interval = self.interval(core, level, when == When::Busy);
             if now >= self.domains.of_core[core][level].last_balance + interval {
                 if self.balance(sched, core, level, when, acts) {
@@ -54,6 +57,9 @@ impl Fair {
 
     /// How often a core balances a domain, in ticks (`get_sd_balance_interval`).
     pub(super) fn interval(&self, core: usize, level: usize, is_busy: bool) -> u64 {
+        if self.is_urgent(core, level) {
+            return 1;
+        }
         let mut ms = self.domains.of_core[core][level].interval;
         let is_busy = is_busy && !self.has_only_idlers(core);
         if is_busy {
@@ -288,11 +294,13 @@ impl Fair {
     /// A queued thread that does not run changes queues.
     pub(super) fn shift(&mut self, id: EntityId, core: usize) {
         let was_delayed = self.entities[id as usize].is_delayed;
+        self.leave_by_demand(id, false);
         self.dequeue(id, Leaves::Moves);
         self.detach(id);
         self.set_core(id, core);
         self.charge(core);
         self.enqueue(id, Comes::Moved);
+        self.enter_by_demand(id, false);
         if was_delayed {
             self.entities[id as usize].is_delayed = true;
             self.uncount_delayed(id);

@@ -50,9 +50,22 @@ pub(super) struct LoadStats {
     pub is_overloaded: bool,
     /// Affinities kept balancing within it from working (`group_imb`).
     pub is_imbalanced: bool,
+    /// Load of a thread that is too big for its core (WALT, `group_misfit_task_load`).
+    pub misfit: u64,
     /// It is one of two threads of a core: it has a capacity of much less than 1024, but can run one
     /// (`fix_small_capacity`).
     pub is_sibling: bool,
+}
+
+/// The busiest group of a domain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Busy {
+    pub group: usize,
+    /// The load to take from there, which may be 0.
+    pub imbalance: u64,
+    /// What is wrong there: a thread that is too big for its core (WALT); it has more to do than it can.
+    pub is_misfit: bool,
+    pub is_overloaded: bool,
 }
 
 /// How a search judges groups.
@@ -71,6 +84,11 @@ pub(super) fn capacity_factor(capacity: u64, cores: u64) -> u64 {
 }
 
 impl LoadStats {
+    /// Its worst state is that of a thread that is too big (`group_misfit_task`).
+    pub fn is_misfit(&self) -> bool {
+        self.misfit > 0 && !self.is_overloaded && !self.is_imbalanced
+    }
+
     /// Fills in what follows from the sums (end of `update_sg_lb_stats`, `group_classify`).
     pub fn finish(&mut self, judge: &Judge, is_imbalanced: bool) {
         let pct = judge.imbalance_pct;
@@ -104,8 +122,12 @@ impl LoadStats {
     }
 
     /// The worse the greater (`enum group_type`).
-    fn rank(&self) -> u8 {
-        if self.is_overloaded { 2 } else { u8::from(self.is_imbalanced) }
+    pub fn rank(&self) -> u8 {
+        match (self.is_overloaded, self.is_imbalanced) {
+            (true, _) => 3,
+            (_, true) => 2,
+            _ => u8::from(self.misfit > 0),
+        }
     }
 }
 
@@ -131,7 +153,7 @@ impl Judge {
     }
 
     /// An idle core with room takes from a group without, whatever the loads are.
-    fn trumps_load(&self, local: &LoadStats, busiest: &LoadStats) -> bool {
+    pub fn trumps_load(&self, local: &LoadStats, busiest: &LoadStats) -> bool {
         if self.counts_threads {
             self.when == When::NewlyIdle && local.has_room && !busiest.has_room
         } else {
@@ -139,7 +161,7 @@ impl Judge {
         }
     }
 
-    fn is_even(&self, local: &LoadStats, busiest: &LoadStats, mean: u64) -> bool {
+    pub fn is_even(&self, local: &LoadStats, busiest: &LoadStats, mean: u64) -> bool {
         if local.mean >= busiest.mean || local.mean >= mean {
             return true;
         }
@@ -160,14 +182,19 @@ impl Judge {
         if busiest.mean <= mean || local.mean >= mean {
             return small_imbalance(local, &busiest, 0);
         }
-        let given = (busiest.mean - mean).min(self.above_capacity(local, &busiest));
-        let given = given.saturating_mul(busiest.capacity);
-        let taken = (mean - local.mean) * local.capacity;
-        let imbalance = given.min(taken) / CAPACITY_ONE;
+        let imbalance = self.gap(local, &busiest, mean);
         if imbalance < busiest.per_thread {
             return small_imbalance(local, &busiest, imbalance);
         }
         imbalance
+    }
+
+    /// What makes a group that is above the mean, and one that is below, average.
+    pub fn gap(&self, local: &LoadStats, busiest: &LoadStats, mean: u64) -> u64 {
+        let given = (busiest.mean - mean).min(self.above_capacity(local, busiest));
+        let given = given.saturating_mul(busiest.capacity);
+        let taken = (mean - local.mean) * local.capacity;
+        given.min(taken) / CAPACITY_ONE
     }
 
     /// The load that a group has above what keeps its cores busy, per capacity (`load_above_capacity`).
@@ -235,6 +262,9 @@ impl Fair {
 
     /// Utilisation of a core in units of capacity (4.14, `cpu_util`): averages are shares of time here.
     fn util_of_core(&self, core: usize) -> u64 {
+        if self.walt.is_some() {
+            return self.demand_on(core);
+        }
         let own = &self.cores[core];
         let share = u64::from(self.queues[core].pelt.util_avg());
         (share * own.capacity_alone / CAPACITY_ONE).min(own.capacity_max)
@@ -291,20 +321,22 @@ impl Fair {
             stats.util += self.util_of_core(core);
             stats.threads += u64::from(self.threads_on(core));
             stats.idle_cores += u64::from(self.is_idle(core));
+            if self.goes_by_demand() && self.domains.all[domain].is_asymmetric {
+                stats.misfit = stats.misfit.max(self.cores[core].misfit_load);
+            }
         }
         stats.finish(judge, self.domains.all[domain].groups[group].is_imbalanced);
         stats
     }
 
-    /// The busiest group of a core's domain and the load to take from there, which may be 0; none if all is well.
-    /// `without`: cores that are left out.
+    /// The busiest group of a core's domain; none if all is well. `without`: cores that are left out.
     pub(super) fn find_busiest_by_load(
         &mut self,
         core: usize,
         level: usize,
         when: When,
         without: &[usize],
-    ) -> Option<(usize, u64)> {
+    ) -> Option<Busy> {
         let (domain, own_group) = {
             let level = &self.domains.of_core[core][level];
             (level.domain, level.own_group)
@@ -317,7 +349,8 @@ impl Fair {
         let local = self.load_stats((domain, own_group), true, &judge, without);
         let spreads =
             !judge.counts_threads && self.domains.all[domain].groups[own_group].are_siblings;
-        let (mut load, mut capacity) = (local.load, local.capacity);
+        let by_demand = self.goes_by_demand();
+        let (mut load, mut capacity, mut used) = (local.load, local.capacity, local.util);
         let mut busiest: (Option<usize>, LoadStats) = (None, LoadStats::default());
         let count = self.domains.all[domain].groups.len();
         for group in (1..count).map(|step| (own_group + step) % count) {
@@ -327,33 +360,59 @@ impl Fair {
             }
             load += stats.load;
             capacity += stats.capacity;
-            if judge.is_busier(&stats, &busiest.1) {
+            used += stats.util;
+            let is_busier = if by_demand {
+                let best = &busiest.1;
+                self.is_busier_by_demand(domain, (own_group, &local), (group, &stats), best)
+            } else {
+                judge.is_busier(&stats, &busiest.1)
+            };
+            if is_busier {
                 busiest = (Some(group), stats);
             }
         }
         if level + 1 == self.domains.of_core[core].len() {
             let all = 0..self.cores.len();
-            self.root.is_overloaded = all.into_iter().any(|core| self.threads_on(core) > 1);
+            self.root.is_overloaded = all.into_iter().any(|core| {
+                self.threads_on(core) > 1 || (by_demand && self.cores[core].misfit_load > 0)
+            });
         }
         let mean = CAPACITY_ONE * load / capacity.max(1);
-        let imbalance = judge.imbalance(&local, &busiest.1, mean)?;
-        Some((busiest.0?, imbalance))
+        let imbalance = if by_demand {
+            self.note_domain(core, level, used, capacity);
+            if !self.may_take(domain, when, own_group, busiest.0) {
+                return None;
+            }
+            judge.imbalance_by_demand(&local, &busiest.1, mean)?
+        } else {
+            judge.imbalance(&local, &busiest.1, mean)?
+        };
+        let (is_misfit, is_overloaded) = (busiest.1.is_misfit(), busiest.1.is_overloaded);
+        Some(Busy { group: busiest.0?, imbalance, is_misfit, is_overloaded })
     }
 
     /// The core of a group with most load per capacity; one that has a single thread only if that is not too much
     /// (`find_busiest_queue`).
     pub(super) fn busiest_core_by_load(
         &mut self,
-        (domain, group): (usize, usize),
-        imbalance: u64,
+        (domain, to): (usize, usize),
+        found: &Busy,
         without: &[usize],
     ) -> Option<usize> {
         let (mut best, mut most, mut most_capacity) = (None, 0, 1);
-        for index in 0..self.domains.all[domain].groups[group].cores.len() {
-            let core = self.domains.all[domain].groups[group].cores[index];
+        for index in 0..self.domains.all[domain].groups[found.group].cores.len() {
+            let core = self.domains.all[domain].groups[found.group].cores[index];
+            if found.is_misfit {
+                let misfit = self.cores[core].misfit_load;
+                if misfit > most && !without.contains(&core) {
+                    (best, most) = (Some(core), misfit);
+                }
+                continue;
+            }
             let load = self.runnable_load(core);
-            let is_one_too_much = self.threads_on(core) == 1 && load > imbalance;
-            if without.contains(&core) || is_one_too_much {
+            let is_one_too_much = self.threads_on(core) == 1 && load > found.imbalance;
+            if without.contains(&core) || is_one_too_much || self.keeps_its_thread(domain, to, core)
+            {
                 continue;
             }
             let capacity = self.cores[core].capacity_max;

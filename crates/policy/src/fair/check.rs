@@ -49,6 +49,7 @@ impl Fair {
             let is_whole = core.taken.is_some() || core.capacity == core.capacity_max;
             same("whether its capacity is its own", number as u32, is_whole, true)?;
         }
+        self.walt.as_ref().map_or(Ok(()), |walt| walt.check())?;
         // Those of threads that have ended are many, where programs are repeated.
         let live = sched.live_threads().filter_map(|thread| self.entity_of.get(thread.index()));
         let groups = self.queues.iter().filter_map(|queue| queue.parent);

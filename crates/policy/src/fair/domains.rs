@@ -54,6 +54,8 @@ pub(super) struct Domain {
     pub is_asymmetric: bool,
     /// Cores of high priority are to be used first (`SD_ASYM_PACKING`).
     pub packs: bool,
+    /// Some core lacks capacity (WALT, `sd_overutilized`).
+    pub is_overutilised: bool,
     pub imbalance_pct: u64,
     pub cache_nice_tries: u32,
     /// In ms.
@@ -213,6 +215,7 @@ impl Domains {
             spreads,
             is_asymmetric,
             packs,
+            is_overutilised: false,
             imbalance_pct: match (are_siblings, shares_cache) {
                 (true, _) => SIBLINGS_IMBALANCE_PCT,
                 (false, true) => kernel.imbalance_pct,

@@ -120,6 +120,32 @@ impl Fair {
         Some(Added { core: CoreId::from(core), fit, capacity, energy })
     }
 
+    /// Energy per time of the clusters of some cores if a thread goes to one of them, by demands: of the lowest
+    /// operating points that are enough (msm-4.14: `calc_sg_energy`, `group_max_util`; what idle cores cost is left
+    /// out).
+    pub(super) fn energy_by_demand(
+        &self,
+        cores: &[usize],
+        id: EntityId,
+        on: usize,
+        wakes: bool,
+    ) -> u64 {
+        let (need, boosted) = (self.demand_of(id), self.clamped_demand(id));
+        let is_asked = |domain: &&PerfDomain| domain.cores.iter().any(|core| cores.contains(core));
+        let of = |domain: &PerfDomain| {
+            let (mut most, mut sum) = (0, 0);
+            for &core in &domain.cores {
+                let others = self.others_on(core, id, wakes);
+                let (with, added) = if core == on { (boosted, need) } else { (0, 0) };
+                most = most.max(others + with);
+                sum += (others + added).min(self.cores[core].capacity_max);
+            }
+            let enough = domain.points.iter().find(|point| u64::from(point.capacity) >= most);
+            enough.or(domain.points.last()).map_or(0, |point| point.cost * sum)
+        };
+        self.perf_domains.iter().filter(is_asked).map(of).sum()
+    }
+
     /// The utilisation of a core with a thread there (`cpu_util`).
     pub(super) fn util_with(&self, core: usize, id: EntityId) -> u64 {
         let entity = &self.entities[id as usize];

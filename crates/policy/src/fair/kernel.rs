@@ -2,6 +2,8 @@
 
 use ampsched_model::Ns;
 
+use super::walt::WINDOW_NS;
+
 /// How a queue is ordered, and what protects a running thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -43,14 +45,28 @@ pub enum Pressure {
     Exact,
 }
 
+/// What tells how much threads and cores have to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracking {
+    /// Averages (PELT).
+    Pelt,
+    /// Averages for load, and for all that is compared with capacities and for clocks the work of windows (WALT).
+    Walt {
+        /// Length of a window (`sched_ravg_window`).
+        window_ns: Ns,
+    },
+}
+
 /// A generation of Linux's fair class.
 ///
 /// Constants are those of the sources, before they are scaled by the number of cores
 /// ([`Kernel::scale`], `SCHED_TUNABLESCALING_LOG`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kernel {
-    /// Version, such as 6.18.
+    /// Version, such as 6.18; below 0, a vendor's of that version.
     pub version: f64,
+    /// How users name it.
+    pub name: &'static str,
     /// Order of queues.
     pub order: Order,
     /// `sysctl_sched_base_slice`; up to 6.5 `sysctl_sched_min_granularity`.
@@ -113,11 +129,13 @@ pub struct Kernel {
     pub fits_idle_cores: bool,
     /// How the capacity counts that heat takes.
     pub pressure: Pressure,
+    /// What tells how much threads and cores have to do.
+    pub tracking: Tracking,
 }
 
 impl Kernel {
     /// All generations, the oldest first.
-    pub const ALL: [Kernel; 6] = [V3_16, V4_14, V6_1, V6_6, V6_18, V7_3];
+    pub const ALL: [Kernel; 7] = [V3_16, V4_14, ANDROID_4_14, V6_1, V6_6, V6_18, V7_3];
 
     /// The generation of a version.
     pub fn of(version: f64) -> Option<Kernel> {
@@ -144,6 +162,7 @@ impl Kernel {
 /// Linux 3.16, whose CFS COLAB is compared with.
 pub const V3_16: Kernel = Kernel {
     version: 3.16,
+    name: "3.16",
     order: Order::Cfs,
     base_slice_ns: 750_000,
     latency_ns: 6_000_000,
@@ -172,15 +191,32 @@ pub const V3_16: Kernel = Kernel {
     relieves_siblings: false,
     fits_idle_cores: false,
     pressure: Pressure::Ignored,
+    tracking: Tracking::Pelt,
 };
 
 /// Linux 4.14, of the board of HFEE.
-pub const V4_14: Kernel =
-    Kernel { version: 4.14, balancing: Balancing::ByLoad, knows_capacities: true, ..V3_16 };
+pub const V4_14: Kernel = Kernel {
+    version: 4.14,
+    name: "4.14",
+    balancing: Balancing::ByLoad,
+    knows_capacities: true,
+    ..V3_16
+};
+
+/// Android's 4.14 as Qualcomm ships it for the Snapdragon 855 (msm-4.14): WALT, placement by demand and energy.
+pub const ANDROID_4_14: Kernel = Kernel {
+    version: -4.14,
+    name: "android-4.14",
+    asymmetric: true,
+    energy_aware: true,
+    tracking: Tracking::Walt { window_ns: WINDOW_NS },
+    ..V4_14
+};
 
 /// Linux 6.1, of long-term support: CFS that knows of capacities and energy (Debian 12, Android 14).
 pub const V6_1: Kernel = Kernel {
     version: 6.1,
+    name: "6.1",
     busy_factor: 16,
     imbalance_pct_package: 117,
     balancing: Balancing::ByGroupType,
@@ -194,11 +230,12 @@ pub const V6_1: Kernel = Kernel {
 
 /// Linux 6.6, the first with EEVDF.
 pub const V6_6: Kernel =
-    Kernel { version: 6.6, order: Order::Eevdf, relieves_siblings: true, ..V6_1 };
+    Kernel { version: 6.6, name: "6.6", order: Order::Eevdf, relieves_siblings: true, ..V6_1 };
 
 /// Linux 6.18, of long-term support.
 pub const V6_18: Kernel = Kernel {
     version: 6.18,
+    name: "6.18",
     base_slice_ns: 700_000,
     delays_dequeue: true,
     keeps_deadline: true,
@@ -216,6 +253,7 @@ pub const V6_18: Kernel = Kernel {
 /// Linux 7.3.
 pub const V7_3: Kernel = Kernel {
     version: 7.3,
+    name: "7.3",
     hrtick: true,
     spreads_unequal: true,
     scans_capacities_by_util: true,

@@ -267,6 +267,9 @@ impl Fair {
 
     /// Whether a core takes a thread well (`task_fits_cpu`).
     pub(super) fn fits_on(&self, id: EntityId, core: usize) -> bool {
+        if self.walt.is_some() {
+            return self.fits_by_demand(id, core);
+        }
         self.fit_on(id, core) == Fit::Well
     }
 
@@ -290,6 +293,9 @@ impl Fair {
 
     /// Whether a core has less than a fifth of its capacity to spare (`cpu_overutilized`).
     pub(super) fn is_overutilised(&self, core: usize) -> bool {
+        if self.goes_by_demand() {
+            return self.lacks_capacity(core, 0);
+        }
         !fits(self.util_on(core), self.cores[core].capacity)
     }
 

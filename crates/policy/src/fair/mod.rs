@@ -15,6 +15,7 @@
 //! | idle cores | `nohz.rs` | `nohz_balancer_kick`, `nohz_idle_balance` |
 //! | wake | `wake.rs` | `select_task_rq_fair` |
 //! | before 5.5 | `by_load.rs`, `pull.rs`, `wake_old.rs` | balancing by load and placement of 3.16 and 4.14 |
+//! | WALT | `walt.rs`, `demand.rs`, `by_demand.rs` | Android's 4.14: `find_best_target`, `sd_overutilized` |
 //! | buddies | `buddies.rs` | `set_next_buddy` and the others of CFS |
 //! | groups | `groups.rs` | `alloc_fair_sched_group`, `sched_move_task`, `calc_group_shares` |
 //! | energy | `energy.rs` | `find_energy_efficient_cpu` |
@@ -25,8 +26,10 @@
 
 mod balance;
 mod buddies;
+mod by_demand;
 mod by_load;
 mod check;
+mod demand;
 mod domains;
 mod energy;
 mod groups;
@@ -47,6 +50,7 @@ mod tests;
 mod tests_old;
 mod wake;
 mod wake_old;
+mod walt;
 
 use ampsched_model::{AppId, CoreId, Draw, Ns, SchedClass, Sees, ThreadId};
 
@@ -58,6 +62,7 @@ use energy::PerfDomain;
 pub use kernel::Kernel;
 use state::{CAPACITY_ONE, Core, Entity, EntityId, Queue, QueueId};
 use stats::GroupStats;
+use walt::Walt;
 
 /// Stream of random numbers, apart from those of programs, sensors and noise.
 const DRAWS: u64 = (1 << 40) + 4;
@@ -108,6 +113,8 @@ pub struct Fair {
     root: Root,
     /// Loads of cores at past ticks, which kernels that balance by load look at.
     past_loads: PastLoads,
+    /// Demands of threads, of kernels that have them ([`kernel::Tracking::Walt`]).
+    walt: Option<Box<Walt>>,
     /// When an idle core is to balance for all idle ones, in ticks (`nohz.next_balance`).
     idle_balance_due: u64,
     /// The core on which the last wake-up happened.
@@ -171,6 +178,7 @@ impl Fair {
             perf_domains: if topology.has_smt() { Vec::new() } else { PerfDomain::all(topology) },
             root: Root::default(),
             past_loads: PastLoads::new(count),
+            walt: demand::walt_of(&kernel, topology, &capacities),
             idle_balance_due: 0,
             waking_core: 0,
             starter: None,
@@ -233,6 +241,7 @@ impl Fair {
             return;
         }
         self.remove(id);
+        self.go_by_demand(id, core);
         let old = self.entities[id as usize].queue;
         if self.kernel.order == kernel::Order::Cfs {
             let behind =

@@ -15,6 +15,9 @@ impl Fair {
         if self.ticks() < self.idle_balance_due || self.first_idle().is_none() {
             return false;
         }
+        if self.goes_by_demand() {
+            return self.threads_on(core) >= 2 && self.lacks_capacity(core, 0);
+        }
         if self.threads_on(core) >= 2 {
             return true;
         }
@@ -75,7 +78,7 @@ impl Fair {
     /// threads are placed by energy: nothing else follows from it.
     pub(super) fn note_workers(&mut self) {
         let now = self.ticks();
-        if self.uses_energy() && now >= self.root.workers_due {
+        if self.uses_energy() && !self.kernel.is_by_load() && now >= self.root.workers_due {
             self.root.is_overloaded |= self.root.workers_due > 0;
             self.root.workers_due = now + WORKERS_NS / self.tick_ns;
         }

@@ -31,6 +31,9 @@ impl FastPlane for Fair {
         self.entities.push(Entity::new(Some(thread), 0, weight, slice_ns));
         debug_assert_eq!(self.entity_of.len(), thread.index(), "threads are added in order");
         self.entity_of.push(id);
+        if let Some(walt) = &mut self.walt {
+            walt.add();
+        }
         self.refresh(sched, thread);
     }
 
@@ -62,6 +65,9 @@ impl FastPlane for Fair {
                 // A timer or device interrupts the core on which it was asked.
                 let this = waker.map_or_else(|| self.core_of(id), CoreId::index);
                 self.waking_core = this;
+                if self.walt.is_some() {
+                    self.book_sleep(id, kind);
+                }
                 if self.entities[id as usize].is_delayed {
                     self.because = "it has not left its queue yet";
                     self.core_of(id)
@@ -96,6 +102,7 @@ impl FastPlane for Fair {
             let comes = if kind == EnqueueKind::Wake { Comes::Woken } else { Comes::Moved };
             self.enqueue(id, comes);
         }
+        self.enter_by_demand(id, kind == EnqueueKind::Fork);
         if kind != EnqueueKind::Fork && self.is_overutilised(core) {
             self.root.is_overutilised = true;
         }
@@ -123,6 +130,7 @@ impl FastPlane for Fair {
         self.now_ns = now_ns;
         let id = self.id(thread);
         self.charge(self.core_of(id));
+        self.leave_by_demand(id, false);
         if self.entities[id as usize].is_queued {
             self.dequeue(id, Leaves::Moves);
         }
@@ -139,6 +147,7 @@ impl FastPlane for Fair {
         self.now_ns = now_ns;
         let (id, core) = (self.id(thread), core.index());
         self.charge(core);
+        self.leave_by_demand(id, state == RunState::Blocked);
         match state {
             RunState::Blocked => self.sleep(id),
             RunState::Exited => {
@@ -200,6 +209,9 @@ impl FastPlane for Fair {
         self.put_back(core);
         self.cores[core].is_to_choose = false;
         self.end_idle(core);
+        if self.walt.is_some() {
+            self.book_wait(id, core);
+        }
         self.take(core, id);
         self.note_misfit(core);
     }
@@ -272,6 +284,7 @@ impl FastPlane for Fair {
             if !self.root.is_overutilised && self.is_overutilised(core) {
                 self.root.is_overutilised = true;
             }
+            self.move_up(sched, core, acts);
             kicks |= some_idle && self.kicks_idle(core);
             if ticks >= self.cores[core].balance_due {
                 self.balance_domains(sched, core, When::Busy, acts);
@@ -317,9 +330,14 @@ impl FastPlane for Fair {
         let highest = sched.topology().clusters()[cluster.index()].max_mhz().unwrap_or(1).max(1);
         let present = u64::from(sched.frequency_mhz(cluster));
         let is_known = sched.topology().sees() == Sees::Capacities;
-        if is_known && self.kernel.asymmetric {
+        if is_known && self.kernel.asymmetric && !self.kernel.is_by_load() {
             own.capacity_now = own.capacity_max * present / u64::from(highest);
         }
+        self.clock_by_demand(sched, core.index());
+    }
+
+    fn util(&mut self, core: CoreId, now_ns: Ns) -> Option<u32> {
+        self.clock_util(core.index(), now_ns)
     }
 
     fn capped(&mut self, sched: &Sched, cluster: ClusterId, now_ns: Ns) {

@@ -6,6 +6,7 @@ use ampsched_model::CoreId;
 
 use super::Fair;
 use super::balance::{LOOKED_AT_MAX, MIGRATION_COST_NS};
+use super::by_load::Busy;
 use super::state::EntityId;
 use super::stats::When;
 use crate::{Act, Sched};
@@ -17,6 +18,7 @@ struct Pull {
     level: usize,
     when: When,
     source: usize,
+    found: Busy,
     /// Load that is still to be moved.
     imbalance: i64,
     moved: u32,
@@ -42,13 +44,11 @@ impl Fair {
         let domain = self.domains.of_core[core][level].domain;
         let mut without: Vec<usize> = Vec::new();
         loop {
-            let Some((group, imbalance)) = self.find_busiest_by_load(core, level, when, &without)
-            else {
+            let Some(found) = self.find_busiest_by_load(core, level, when, &without) else {
                 self.flag_imbalance(core, level, false);
                 return self.is_even(core, level, !without.is_empty());
             };
-            let Some(source) = self.busiest_core_by_load((domain, group), imbalance, &without)
-            else {
+            let Some(source) = self.busiest_core_by_load((domain, core), &found, &without) else {
                 self.flag_imbalance(core, level, false);
                 return self.is_even(core, level, !without.is_empty());
             };
@@ -57,7 +57,8 @@ impl Fair {
                 level,
                 when,
                 source,
-                imbalance: imbalance as i64,
+                found,
+                imbalance: found.imbalance as i64,
                 moved: 0,
                 all_are_bound: self.threads_on(source) > 1,
                 some_are_bound: false,
@@ -100,10 +101,11 @@ impl Fair {
         let (tries, interval_min) =
             (self.domains.all[domain].cache_nice_tries, self.domains.all[domain].interval_min);
         if pull.moved == 0 {
+            let is_taken = self.is_taken_at_once((core, source), when, &pull.found);
             let own = &mut self.domains.of_core[core][level];
             own.failures += u32::from(when != When::NewlyIdle);
             // `need_active_balance`.
-            if own.failures > tries + 2 {
+            if own.failures > tries + 2 || is_taken {
                 let current = self.cores[source].current;
                 if current.is_some_and(|current| !self.may_move(sched, current, core)) {
                     self.look_later(core, level, true);
@@ -129,18 +131,43 @@ impl Fair {
         self.charge(pull.source);
         let mut candidates = std::mem::take(&mut self.candidates);
         self.collect_threads(pull.source, &mut candidates);
+        self.pull_some(sched, pull, &candidates, true, acts);
+        if self.goes_by_demand() && pull.moved == 0 {
+            self.pull_some(sched, pull, &candidates, false, acts);
+        }
+        self.candidates = candidates;
+    }
+
+    /// Looks at a core's threads once; `keeps_big`: with WALT, not at those that do not fit on a weaker core.
+    fn pull_some(
+        &mut self,
+        sched: &Sched,
+        pull: &mut Pull,
+        candidates: &[EntityId],
+        keeps_big: bool,
+        acts: &mut Vec<Act>,
+    ) {
+        let cores = (pull.core, pull.source);
+        let shrinks = self.cores[pull.core].capacity_max < self.cores[pull.source].capacity_max;
+        let domain = self.domains.of_core[pull.core][pull.level].domain;
         for &id in candidates.iter().take(LOOKED_AT_MAX) {
             // Since 4.3, the last one is left.
             let is_last = self.threads_on(pull.source) <= 1;
             if !self.kernel.counts_threads() && pull.when != When::Busy && is_last {
                 break;
             }
-            if !self.can_be_pulled(sched, pull, id) {
+            if !self.can_be_pulled(sched, pull, id)
+                || self.is_better_left(cores, domain, pull.when, id, keeps_big && shrinks)
+            {
                 self.look_at_last(id);
                 continue;
             }
             let load = self.load_of(id) as i64;
-            if load / 2 > pull.imbalance {
+            // With WALT, the only one that waits is taken however much it is.
+            let is_only = self.goes_by_demand()
+                && self.threads_on(pull.source) <= 2
+                && !(keeps_big && shrinks);
+            if load / 2 > pull.imbalance && !is_only {
                 self.look_at_last(id);
                 continue;
             }
@@ -153,7 +180,6 @@ impl Fair {
                 break;
             }
         }
-        self.candidates = candidates;
     }
 
     /// Whether a thread may be taken now (`can_migrate_task`).
@@ -168,7 +194,8 @@ impl Fair {
         }
         let own = &self.domains.of_core[pull.core][pull.level];
         let tries = self.domains.all[own.domain].cache_nice_tries;
-        own.failures > tries || !self.is_warm(id, pull.core)
+        let is_eager = self.goes_by_demand() && pull.when != When::Busy;
+        is_eager || own.failures > tries || !self.is_warm(id, pull.core)
     }
 
     /// Whether a thread has run shortly ago, or is to run next on its core and the other has something else
@@ -211,14 +238,15 @@ impl Fair {
     ) -> bool {
         let idle_ns = self.cores[core].idle_mean_ns;
         let is_worth_it = self.kernel.counts_threads() || self.root.is_overloaded;
-        if idle_ns < MIGRATION_COST_NS || !is_worth_it {
+        let is_forced = self.is_forced_to_look(core);
+        if !is_forced && (idle_ns < MIGRATION_COST_NS || !is_worth_it) {
             return false;
         }
         self.settle_core(core);
         let mut cost_ns = 0;
         for level in 0..self.domains.of_core[core].len() {
             cost_ns += self.domains.all[self.domains.of_core[core][level].domain].newidle_cost_ns;
-            if idle_ns < cost_ns {
+            if !is_forced && idle_ns < cost_ns {
                 break;
             }
             if self.balance(sched, core, level, When::NewlyIdle, acts) {

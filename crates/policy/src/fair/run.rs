@@ -45,6 +45,9 @@ impl Fair {
     /// An entity and those of the groups that it is in have run for that long.
     #[inline(never)]
     fn charge_chain(&mut self, current: EntityId, ran_ns: Ns) -> bool {
+        if self.walt.is_some() {
+            self.book_run(current);
+        }
         let mut chooses = false;
         let mut at = Some(current);
         while let Some(id) = at {

@@ -18,6 +18,9 @@ impl Fair {
     pub(super) fn core_for_woken(&mut self, sched: &Sched, id: EntityId, this: usize) -> usize {
         let last = self.core_of(id);
         self.record_wakee(id, this);
+        if self.goes_by_demand() {
+            return self.core_by_demand(sched, id, last, true);
+        }
         if self.kernel.is_by_load() {
             return self.core_for_woken_by_load(sched, id, this, last);
         }
@@ -244,6 +247,9 @@ impl Fair {
     /// The core for a thread that starts, created on `this`: from the largest domain down, the idlest group, in the
     /// smallest the idlest core (`sched_balance_find_dst_cpu`).
     pub(super) fn core_for_new(&mut self, sched: &Sched, id: EntityId, this: usize) -> usize {
+        if self.goes_by_demand() {
+            return self.core_by_demand(sched, id, this, false);
+        }
         let allowed = |fair: &Self, core: usize| fair.may_move(sched, id, core);
         let mut core = this;
         let mut level = self.domains.of_core[core].len();

@@ -11,7 +11,8 @@ use crate::{
 pub static INFO: PolicyInfo = PolicyInfo {
     name: "linux",
     summary: "what Linux does on the given machine: its fair class, as of some kernel",
-    source: "Linux kernel/sched/{fair,pelt,topology}.c of 3.16, 4.14, 6.1, 6.6, 6.18 and 7.3; Documentation/scheduler",
+    source: "Linux kernel/sched/{fair,pelt,topology}.c of 3.16, 4.14, 6.1, 6.6, 6.18 and 7.3; Documentation/scheduler; \
+             Qualcomm's msm-4.14 kernel/sched/{walt,fair}.c",
     documentation: "\
 **Purpose.** The scheduler that people have, and so the baseline of every gain: what a kernel does on this machine \
 when nobody has told it anything. `cfs`, `eevdf` and `eas` are one idea of it each; this is its fair class, part by \
@@ -27,7 +28,9 @@ goes to the idlest core of the idlest group of cores; one that wakes up to its l
 idles, and with known capacities where it fits; with an energy model where it costs least. Cores balance when they \
 fall idle, at intervals while they idle, and more rarely while they are busy. What the kernel knows of the machine \
 stands in its file (`[kernel]`): nothing, capacities (Arm) or priorities (x86-64 hybrids, where an idle P-core takes \
-the thread of a busy E-core).
+the thread of a busy E-core). `kernel` = android-4.14 is Qualcomm's (Snapdragon 855: `hz` = 100), with WALT: a thread \
+needs the work of its last busy window of 20 ms or the mean of five, the greater; it wakes up on the smallest cores \
+that have 5 % to spare (15 % to come down), moves up at ticks, and clocks follow the last window.
 
 **Constants.** Those of the sources, of the version that `kernel` names: base slice 0.70 ms (0.75 ms up to 6.6) x (1 \
 + log2(min(cores, 8))), lag at most two slices or a tick, 1280 / 1024 for what fits, 117 % of imbalance, migration \
@@ -55,12 +58,12 @@ loaded: in a kernel it is there already.",
     build: |params| Box::new(Linux::new(params)),
 };
 
-/// The versions of [`Kernel::ALL`].
-const VERSIONS: [f64; Kernel::ALL.len()] = {
-    let mut versions = [0.0; Kernel::ALL.len()];
+/// The versions of [`Kernel::ALL`], and their names.
+const VERSIONS: [(f64, &str); Kernel::ALL.len()] = {
+    let mut versions = [(0.0, ""); Kernel::ALL.len()];
     let mut number = 0;
     while number < versions.len() {
-        versions[number] = Kernel::ALL[number].version;
+        versions[number] = (Kernel::ALL[number].version, Kernel::ALL[number].name);
         number += 1;
     }
     versions
@@ -122,11 +125,11 @@ impl Policy for Linux {
             ),
             Sees::Capacities if differ && !self.kernel.knows_capacities => Some(format!(
                 "Linux {} cannot tell the machine's cores apart",
-                self.kernel.version
+                self.kernel.name
             )),
             Sees::Capacities if differ && !self.kernel.asymmetric => Some(format!(
                 "Linux {} balances by the capacities of cores, but places no thread by them",
-                self.kernel.version
+                self.kernel.name
             )),
             Sees::Capacities if !known => Some(
                 "the machine has no energy model (no power is known of its clusters): it places threads by \
@@ -143,8 +146,8 @@ mod tests {
     use ampsched_model::KernelView;
 
     use super::*;
-    use crate::build_policy;
     use crate::testing::{build, topology};
+    use crate::{build_policy, named_value};
 
     #[test]
     fn it_says_what_its_kernel_does_not_know_of_the_cores() {
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_the_fair_class() {
-        assert_eq!(Kernel::ALL.map(|kernel| kernel.version), VERSIONS);
+        assert_eq!(Kernel::ALL.map(|kernel| (kernel.version, kernel.name)), VERSIONS);
         let of = |values: &[(&'static str, f64)]| {
             let mut params = Params::defaults(INFO.params);
             values.iter().for_each(|&(name, value)| params.set(name, value));
@@ -168,7 +171,21 @@ mod tests {
         assert!(!of(&[("lazy", 0.0)]).preempts_lazily);
         assert!(!of(&[("kernel", 6.6), ("lazy", 1.0)]).preempts_lazily, "it has none");
         let error = build_policy("linux", &[("kernel".into(), 5.1)]).err().unwrap();
-        let known = "parameter kernel = 5.1 is not 3.16, 4.14, 6.1, 6.6, 6.18 or 7.3";
-        assert_eq!(error.to_string(), format!("policy linux: {known}"));
+        let known = "3.16, 4.14, android-4.14, 6.1, 6.6, 6.18 or 7.3";
+        let expected = format!("policy linux: parameter kernel = 5.1 is not {known}");
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn vendors_kernels_have_names() {
+        let named = |text| named_value("linux", "kernel", text).map_err(|error| error.to_string());
+        assert_eq!(named("android-4.14"), Ok(Some(-4.14)));
+        assert_eq!(named("-4.14"), Ok(Some(-4.14)), "as it is without its name");
+        assert_eq!(named("6.18"), Ok(Some(6.18)));
+        let known = "3.16, 4.14, android-4.14, 6.1, 6.6, 6.18 or 7.3";
+        let expected = format!("policy linux: parameter kernel = 6.180 is not {known}");
+        assert_eq!(named("6.180"), Err(expected));
+        assert_eq!(named_value("linux", "hz", "250").unwrap(), None, "numbers have no names");
+        assert_eq!(named_value("linux", "speed", "1").unwrap(), None);
     }
 }

@@ -234,11 +234,13 @@ impl Engine<'_> {
         let mut samples = Vec::with_capacity(cores.len());
         for core in cores {
             let heard = &mut heard[core.index()];
+            let own = self.supervisor.fast.as_deref_mut().and_then(|fast| fast.util(core, now_ns));
+            let util = own.unwrap_or_else(|| self.sched.core_util_boosted(core, now_ns));
             samples.push(CoreSample {
                 busy_ns: self.sched.core(core).busy_ns + self.cores[core].noise_ns,
                 nice_ns: heard.nice_ns,
                 iowait_ns: self.cores[core].iowait_ns,
-                util: self.clamped_util(core, self.sched.core_util_boosted(core, now_ns)),
+                util: self.clamped_util(core, util),
                 io_wakeup: std::mem::take(&mut heard.io_wakeup),
                 quiet_ns: heard.quiet_until(now_ns, tick_ns),
             });

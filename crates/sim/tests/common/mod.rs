@@ -90,7 +90,11 @@ pub fn split_policy(text: &str) -> (&str, Vec<(String, f64)>) {
     let mut parts = text.split(':');
     let name = parts.next().unwrap();
     let params = parts.map(|part| part.split_once('=').unwrap());
-    (name, params.map(|(key, value)| (key.to_owned(), value.parse().unwrap())).collect())
+    let number = |key: &str, value: &str| {
+        let named = ampsched_policy::named_value(name, key, value).unwrap();
+        named.unwrap_or_else(|| value.parse().unwrap())
+    };
+    (name, params.map(|(key, value)| (key.to_owned(), number(key, value))).collect())
 }
 
 pub fn workload(programs: &[&str]) -> Workload {

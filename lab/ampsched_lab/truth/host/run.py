@@ -40,7 +40,7 @@ def policy_of(host: Host) -> str:
     row = next(row for row in _core.policies() if row["name"] == "linux")
     versions = next(param["one_of"] for param in row["params"] if param["name"] == "kernel")
     own = _parts(host.kernel)
-    older = [version for version in versions if _parts(f"{version:g}") <= own]
+    older = [version for version in versions if version > 0 and _parts(f"{version:g}") <= own]
     if not older:
         sys.exit(f"Linux {host.kernel} is older than every generation of the policy linux")
     newest = max(older, key=lambda version: _parts(f"{version:g}"))

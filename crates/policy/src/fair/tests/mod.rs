@@ -16,6 +16,7 @@ mod siblings;
 mod slices;
 mod stats;
 mod wake;
+mod walt;
 
 use ampsched_model::{
     AppId, ClassId, CoreId, CoreSet, EnergyPoint, KernelView, LastLevelCache, Ns, SchedClass, Sees,

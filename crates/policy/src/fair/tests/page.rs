@@ -11,7 +11,7 @@ fn us(ns: Ns) -> String {
     (ns / 1_000).to_string()
 }
 
-/// A row for each kind of difference.
+/// A row for each kind of difference between Linux's own generations.
 fn table() -> String {
     type Cell = fn(&Kernel) -> String;
     let is_cfs = |kernel: &Kernel| kernel.order == Order::Cfs;
@@ -67,14 +67,15 @@ fn table() -> String {
         }),
     ];
     let line = |name: &str, cells: Vec<String>| format!("| {name} | {} |\n", cells.join(" | "));
-    let names = Kernel::ALL.iter().map(|kernel| kernel.version.to_string()).collect();
+    let own = || Kernel::ALL.iter().filter(|kernel| kernel.version > 0.0);
+    let names = own().map(|kernel| kernel.name.to_owned()).collect();
     let mut text = line("", names).replace("|  |", "| |") + "|---|---|---|---|---|---|---|\n";
     for (name, cell) in rows {
         // Constants of CFS mean nothing since.
         let of_cfs = name.starts_with("latency") || name.starts_with("wake-up");
         let cell =
             |kernel: &Kernel| if of_cfs && !is_cfs(kernel) { "-".to_owned() } else { cell(kernel) };
-        text += &line(name, Kernel::ALL.iter().map(cell).collect());
+        text += &line(name, own().map(cell).collect());
     }
     text
 }

@@ -9,7 +9,7 @@ use ampsched_model::{Budget, InputError};
 pub const WHOEVER_RUNS: u32 = u32::MAX;
 
 /// A text that was seen before, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Name(u32);
 
 /// Texts that occur again and again, each once.
@@ -86,11 +86,12 @@ impl Left {
         }
     }
 
-    /// From the number in the event (include/linux/sched.h): bits of states up to TASK_REPORT_MAX, none for ready.
+    /// From the number in the event (include/linux/sched.h): bits of states up to TASK_REPORT_MAX, none for ready. 0x40
+    /// is TASK_DEAD up to Linux 4.13; since then threads of the kernel are parked in it, which are nobody's programs.
     pub fn from_number(state: u64) -> Self {
         match state & 0xff {
             0 => Self::Ready,
-            bits if bits & 0x30 != 0 => Self::Dead,
+            bits if bits & 0x70 != 0 => Self::Dead,
             bits if bits & 2 != 0 => Self::WaitsForDevice,
             _ => Self::Sleeps,
         }
@@ -215,6 +216,14 @@ pub struct Story {
     pub processes: HashMap<u32, u32>,
     /// Names of threads that the form states beside its events.
     pub thread_names: HashMap<u32, Name>,
+    /// Names of processes that the form states: those of apps, of which the kernel keeps 15 bytes.
+    pub process_names: HashMap<u32, Name>,
+    /// Processes that the form states to be of users that Android makes for apps.
+    pub apps: HashSet<u32>,
+    /// Events by their names, where the form tells these: also those that are passed over.
+    pub met: HashMap<Name, u64>,
+    /// The first event that looked like one of ours and could not be read.
+    pub first_unreadable: String,
     /// Threads that the form states to be the kernel's own.
     pub of_kernel: HashSet<u32>,
     /// Events that the recorder had no room for, beside [`What::Lost`].

@@ -3,6 +3,7 @@
 //! `NAME-TID (PROCESS) [CORE] FLAGS SECONDS: EVENT: FIELDS`; the process and the flags may be absent.
 
 use super::event::{Context, Raw, Story, What};
+use super::format;
 use super::text::{self, Head};
 
 /// Begins a line of ours with the numbers of the kernel's own threads.
@@ -76,7 +77,8 @@ fn parse(line: &str) -> Option<(Head<'_>, &str)> {
     parse_with_flags(line)
 }
 
-/// `NAME-TID   1d..2.  SECONDS: ...`: core and flags in one word, as `trace-cmd report -l` prints them.
+/// `NAME-TID   1d..2.  SECONDS: ...`: core and flags in one word, as `trace-cmd report -l` prints them; `1-0x1` with
+/// `-R`.
 fn parse_with_flags(line: &str) -> Option<(Head<'_>, &str)> {
     let (before, _) = line.split_once(": ")?;
     let (before, time) = before.rsplit_once(' ')?;
@@ -84,6 +86,7 @@ fn parse_with_flags(line: &str) -> Option<(Head<'_>, &str)> {
     text::nanoseconds(time)?;
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let (cpu, flags) = word.split_at(digits);
+    let raw = flags.strip_prefix("-0x").and_then(|flags| u8::from_str_radix(flags, 16).ok());
     let (name, tid) = before.trim().rsplit_once('-')?;
     let head = Head {
         tid: tid.parse().ok()?,
@@ -91,10 +94,10 @@ fn parse_with_flags(line: &str) -> Option<(Head<'_>, &str)> {
         process: None,
         cpu: cpu.parse().ok()?,
         at_ns: 0,
-        context: context(flags),
+        context: raw.map_or_else(|| context(flags), format::context),
     };
     let start = line.split_once(": ")?.0.len() - time.len();
-    is_flags(flags).then_some((head, &line[start..]))
+    (raw.is_some() || is_flags(flags)).then_some((head, &line[start..]))
 }
 
 fn parse_at(line: &str, bracket: usize) -> Option<(Head<'_>, &str)> {
@@ -108,6 +111,10 @@ fn parse_at(line: &str, bracket: usize) -> Option<(Head<'_>, &str)> {
     }
     let (name, tid) = head.rsplit_once('-')?;
     let tid: u32 = tid.parse().ok()?;
+    if tid == 1 && name.ends_with([' ', '/']) {
+        // -1, as perf prints it for a thread that has ended.
+        return None;
+    }
     let rest = rest.trim_start();
     let (context, rest) = match rest.split_once(' ') {
         Some((flags, after)) if is_flags(flags) => (context(flags), after.trim_start()),

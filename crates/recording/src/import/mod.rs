@@ -4,16 +4,22 @@
 //! keeps the wanted threads. Forms are told apart by their content.
 
 mod clocks;
+mod container;
 mod cursor;
 mod event;
 mod format;
 mod ftrace_text;
+mod kind;
+mod lacking;
 mod missing;
+mod naming;
 mod npz;
+mod page;
 mod pages;
 mod perf_data;
 mod perf_script;
 mod perfetto;
+mod process_list;
 mod select;
 mod stream;
 mod system;
@@ -31,7 +37,6 @@ pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
 
 use crate::Recording;
-use event::Story;
 use stream::SPEED_UNITS;
 
 /// What to import of a trace, and what its reader knows beside it.
@@ -119,7 +124,9 @@ impl Options {
 
 /// The forms that are read: the names by which a recording states them, and what they are.
 pub const FORMS: &[(&str, &str)] = &[
-    ("ftrace", "text of Linux's function tracer: trace, trace_pipe, trace-cmd report"),
+    ("ftrace", "text of Linux's function tracer: trace, trace_pipe, trace-cmd report (also -R)"),
+    ("systrace", "pages and JSON of Android's systrace and of Catapult's trace2html"),
+    ("atrace", "Android's atrace, also compressed (-z)"),
     ("perf-script", "text of perf script"),
     ("perf-data", "perf.data with tracepoints"),
     ("trace-cmd", "trace.dat of trace-cmd, versions 6 and 7"),
@@ -127,10 +134,12 @@ pub const FORMS: &[(&str, &str)] = &[
     ("npz", "columns of numpy, .npz or .npz.zst"),
 ];
 
-/// Reads a trace as a recording.
+/// Reads a trace as a recording. Each form may be packed by gzip, zstd or zip, as in bugreports; of several traces in
+/// a zip that one is read which has the scheduler's events.
 ///
 /// # Errors
-/// It is of no form that is read, or damaged, or has no event of the scheduler, or none of the wanted threads.
+/// It is of no form that is read, or damaged, has several traces, no event of the scheduler, or none of the wanted
+/// threads.
 pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, InputError> {
     let is_ours = bytes.starts_with(&crate::MAGIC[..6]);
     if !options.domains.is_empty() && (is_ours || npz::is_form(bytes)) {
@@ -147,40 +156,10 @@ pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, 
     if npz::is_form(bytes) {
         return npz::recording(file, bytes, options)?.checked(file);
     }
-    let (form, story) = story(file, without_mark(bytes))?;
+    let (form, story) = container::story(file, bytes)?;
     let mut options = options.clone();
     if options.recorder.is_empty() {
         options.recorder = form.to_owned();
     }
     select::recording(file, story.checked(file)?, &options)
-}
-
-/// Bytes without the byte-order mark that some programs begin a text with.
-fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
-}
-
-/// The form's name and what the trace tells. Errors: no form fits, or the one that fits has damaged parts.
-fn story(file: &str, bytes: &[u8]) -> Result<(&'static str, Story), InputError> {
-    if perf_data::is_form(bytes) {
-        return Ok(("perf-data", perf_data::read(file, bytes)?));
-    }
-    if trace_dat::is_form(bytes) {
-        return Ok(("trace-cmd", trace_dat::read(file, bytes)?));
-    }
-    if let Some(lines) = text::first_lines(bytes) {
-        let (ftrace, perf) = (ftrace_text::matches(&lines), perf_script::matches(&lines));
-        if ftrace + perf > 0 {
-            return Ok(match ftrace >= perf {
-                true => ("ftrace", ftrace_text::read(bytes)),
-                false => ("perf-script", perf_script::read(bytes)),
-            });
-        }
-    }
-    if perfetto::is_form(bytes) {
-        return Ok(("perfetto", perfetto::read(file, bytes)?));
-    }
-    let forms: Vec<&str> = FORMS.iter().map(|(_, what)| *what).collect();
-    let error = InputError::new(file, "", "is no trace of a form that is read");
-    Err(error.with_hint(forms.join("; ")))
 }

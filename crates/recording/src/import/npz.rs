@@ -9,6 +9,7 @@ use std::io::Read;
 use ampsched_model::{Budget, InputError};
 use serde_json::Value;
 
+use super::cursor::u16_at;
 use super::{Options, zip};
 use crate::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE};
 
@@ -16,9 +17,21 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// CPU time that exceeds wall time by more than that is the recorder, which has emptied its buffer.
 const FLUSH_NS: u64 = 5000;
 
-/// Whether bytes are of this form.
+/// Whether bytes are of this form: an archive, packed or not, whose first file is an array.
 pub fn is_form(bytes: &[u8]) -> bool {
-    bytes.starts_with(&ZSTD) || bytes.starts_with(b"PK\x03\x04")
+    if !bytes.starts_with(&ZSTD) {
+        return begins_with_array(bytes);
+    }
+    let mut head = Vec::new();
+    let reader = ruzstd::decoding::StreamingDecoder::new(bytes).ok();
+    let is_read = reader.is_some_and(|reader| reader.take(512).read_to_end(&mut head).is_ok());
+    is_read && begins_with_array(&head)
+}
+
+fn begins_with_array(bytes: &[u8]) -> bool {
+    let length = u16_at(bytes, 26).unwrap_or_default();
+    let name = bytes.get(30..30 + usize::from(length)).unwrap_or_default();
+    bytes.starts_with(b"PK\x03\x04") && name.ends_with(b".npy")
 }
 
 /// Reads a recording.

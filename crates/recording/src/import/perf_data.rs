@@ -1,4 +1,4 @@
-//! `perf.data` with tracepoints, as a file or as what a pipe has carried
+//! `perf.data` with tracepoints, of perf or of Android's simpleperf, as a file or as what a pipe has carried
 //! (tools/perf/Documentation/perf.data-file-format.txt, include/uapi/linux/perf_event.h), little-endian.
 
 use ampsched_model::InputError;
@@ -22,6 +22,12 @@ const RECORD_ATTR: u32 = 64;
 const RECORD_TRACING_DATA: u32 = 66;
 const RECORD_COMPRESSED: u32 = 81;
 const RECORD_COMPRESSED2: u32 = 83;
+/// From here on records are simpleperf's (system/extras/simpleperf/record.h of Android): their sizes have 32 bits, and
+/// what is longer than 64 KiB is split.
+const SIMPLEPERF: u32 = 32768;
+const RECORD_SPLIT: u32 = SIMPLEPERF + 4;
+const RECORD_SPLIT_END: u32 = SIMPLEPERF + 5;
+const RECORD_SIMPLEPERF_TRACING_DATA: u32 = SIMPLEPERF + 9;
 /// Of a name: by executing a program.
 const COMM_EXEC: u16 = 1 << 13;
 
@@ -83,6 +89,9 @@ struct Reader {
     decoder: Decoder,
     attribute: Attribute,
     packed: Vec<u8>,
+    /// Parts of a record of simpleperf's, and whether one is being read: such parts are not split again.
+    split: Vec<u8>,
+    is_in_split: bool,
 }
 
 /// Reads a trace. Errors: its head is damaged, or it has no tracepoints.
@@ -101,7 +110,8 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
     }
     if reader.decoder.is_empty() {
         let error = InputError::new(file, "", "has no tracepoint of the scheduler");
-        return Err(error.with_hint("record with perf sched record"));
+        let hint = "record with perf sched record, or simpleperf record -a -e sched:sched_switch,sched:sched_waking";
+        return Err(error.with_hint(hint));
     }
     Ok(reader.story)
 }
@@ -168,7 +178,10 @@ impl Reader {
     fn records(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while let (Some(kind), Some(word)) = (u32_at(bytes, at), u32_at(bytes, at + 4)) {
-            let (misc, size) = (word as u16, (word >> 16) as usize);
+            let (misc, size) = match kind {
+                SIMPLEPERF.. => (0, (word.rotate_right(16)) as usize),
+                _ => (word as u16, (word >> 16) as usize),
+            };
             let Some(body) = bytes.get(at + 8..at + size.max(8)) else { return };
             if size < 8 {
                 self.story.unreadable += 1;
@@ -181,6 +194,19 @@ impl Reader {
                     let Some(data) = bytes.get(at..at + length) else { return };
                     self.formats(data);
                     at += length;
+                }
+                RECORD_SPLIT => self.split.extend_from_slice(body),
+                RECORD_SPLIT_END if self.is_in_split => self.story.unreadable += 1,
+                RECORD_SPLIT_END => {
+                    let whole = std::mem::take(&mut self.split);
+                    self.is_in_split = true;
+                    self.records(&whole);
+                    self.is_in_split = false;
+                }
+                RECORD_SIMPLEPERF_TRACING_DATA => {
+                    let length = u32_at(body, 0).unwrap_or_default() as usize;
+                    let data = body.get(4..).unwrap_or_default();
+                    self.formats(&data[..length.min(data.len())]);
                 }
                 RECORD_COMPRESSED => self.packed.extend_from_slice(body),
                 RECORD_COMPRESSED2 => {

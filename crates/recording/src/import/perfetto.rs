@@ -252,6 +252,7 @@ impl Reader {
                 let text = String::from_utf8_lossy(file);
                 let name = story.names.number(text.rsplit('/').next().unwrap_or_default());
                 story.thread_names.entry(pid).or_insert(name);
+                story.process_names.insert(pid, name);
             }
         }
         for thread in &found.threads {

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use ampsched_model::InputError;
 
-use super::Options;
 use super::clocks::Clocks;
-use super::event::Story;
+use super::event::{Story, What};
 use super::missing::{missing, prios};
 use super::stream::{Builder, Built, SPEED_UNITS};
 use super::track::Track;
+use super::{Options, lacking, naming};
 use crate::model::PRIO_USUAL;
 use crate::{Clocked, Core, Event, Info, Kind, Recording, Thread, Wake};
 
@@ -85,6 +85,9 @@ pub fn recording(file: &str, story: Story, options: &Options) -> Result<Recordin
 
 /// The same, with the kernel's numbers of the threads and its clock.
 pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocked, InputError> {
+    if !story.events.iter().any(|raw| matches!(raw.what, What::Switch { .. })) {
+        return Err(lacking::of_switches(file, &story));
+    }
     story.events.sort_by_key(|raw| raw.at_ns);
     let speeds: Vec<u64> = options.relative_speeds(file)?;
     let names = std::mem::take(&mut story.names);
@@ -102,15 +105,6 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
         }
     }
     let text = |track: &Track| names.text(track.name).to_owned();
-    if told.seen.switches == 0 {
-        let hint = "record sched_switch, and sched_waking for who woke whom";
-        return Err(InputError::new(
-            file,
-            "",
-            "has no event of a core that goes to another thread",
-        )
-        .with_hint(hint));
-    }
     clocks.check(file, told.cores)?;
     if !speeds.is_empty() && speeds.len() < told.cores {
         let message = format!("{} speeds for {} cores", speeds.len(), told.cores);
@@ -130,10 +124,13 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     let order = order(&told.tracks, &chosen);
     let since_ns = options.window.as_ref().map(|window| window.since_ns);
     let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, since_ns, text);
-    let mut info =
-        info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns), &threads);
+    let mut info = info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns));
     info.unknown.extend(clocks.unknown(told.cores));
     info.unknown.extend(prios(order.iter().map(|&index| &told.tracks[index])));
+    if info.name.is_empty() {
+        info.name =
+            naming::of_most_time(&threads, &order, &told.tracks, &processes, &story, &names);
+    }
     let recording = Recording { info, threads, is_cut_off: false }.checked(file)?;
     let tids = order.iter().map(|&index| told.tracks[index].tid).collect();
     Ok(Clocked { recording, tids, origin_ns })
@@ -362,7 +359,6 @@ fn info(
     order: &[usize],
     speeds: &[u64],
     wall_ns: u64,
-    threads: &[Thread],
 ) -> Info {
     let misfits: u64 = order.iter().map(|&index| told.tracks[index].misfits).sum();
     let mut unknown = [options.unknown.as_slice(), &story.unknown].concat();
@@ -393,7 +389,6 @@ fn info(
         speed: speeds.get(index).map_or(1.0, |&speed| speed as f64 / SPEED_UNITS as f64),
         kind: options.kinds.get(index).cloned().unwrap_or_default(),
     };
-    let first = threads.first().map(|thread| thread.name.clone()).unwrap_or_default();
     let command =
         if options.command.is_empty() { story.command.clone() } else { options.command.clone() };
     Info {
@@ -401,7 +396,7 @@ fn info(
             .filter(|name| !name.is_empty())
             .or(options.commands.first())
             .cloned()
-            .unwrap_or(first),
+            .unwrap_or_default(),
         command,
         recorder: options.recorder.clone(),
         cores: (0..cores).map(core).collect(),

@@ -25,18 +25,37 @@ pub fn tell(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) {
     if let Some(process) = head.process.filter(|_| head.tid != WHOEVER_RUNS) {
         story.processes.insert(head.tid, process);
     }
-    if !story.thread_names.contains_key(&head.tid) && !head.name.starts_with('<') {
+    if !story.thread_names.contains_key(&head.tid) && is_name(head.name) {
         let name = story.names.number(head.name);
         story.thread_names.insert(head.tid, name);
     }
+    let event_name = story.names.number(event);
+    *story.met.entry(event_name).or_default() += 1;
     match what(story, head, event, fields) {
         Read::Event(what) => {
             let Head { tid, cpu, at_ns, context, .. } = *head;
             story.push(Raw { at_ns, cpu, tid, context, what });
         }
-        Read::Broken => story.unreadable += 1,
+        Read::Broken => {
+            if story.first_unreadable.is_empty() {
+                let line = format!("{event}: {fields}");
+                story.first_unreadable = line.chars().take(SHOWN).collect();
+            }
+            story.unreadable += 1;
+        }
         Read::Other => {}
     }
+}
+
+/// Letters that are shown of what cannot be read (ours).
+const SHOWN: usize = 160;
+
+/// Whether a tracer knew the name: `<...>`, `<1234>` and perf's `:1234` stand for one that it did not know.
+fn is_name(name: &str) -> bool {
+    let number = name.strip_prefix(':').unwrap_or_default();
+    !name.is_empty()
+        && !name.starts_with('<')
+        && (number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
 }
 
 /// What became of a line.
@@ -91,9 +110,12 @@ fn arrow_side(side: &str) -> Option<(&str, u32, &str)> {
     Some((name, tid.trim().parse().ok()?, rest.trim()))
 }
 
+/// Raw fields (`trace-cmd report -R`) have no arrow between the two threads, and the state as a number.
 fn switch(story: &mut Story, fields: &str) -> Option<What> {
-    let (from, to) = fields.split_once(" ==> ")?;
-    let (from_name, from_tid, left, to_name, to_tid) = if fields.starts_with("prev_comm=") {
+    let is_named = fields.starts_with("prev_comm=");
+    let raw = || fields.rfind(" next_comm=").filter(|_| is_named).map(|at| fields.split_at(at));
+    let (from, to) = fields.split_once(" ==> ").or_else(raw)?;
+    let (from_name, from_tid, left, to_name, to_tid) = if is_named {
         let name = between(from, "prev_comm=", " prev_pid=")?;
         let state = from.rsplit_once("prev_state=")?.1;
         let to_name = between(to, "next_comm=", " next_pid=")?;
@@ -106,7 +128,7 @@ fn switch(story: &mut Story, fields: &str) -> Option<What> {
     Some(What::Switch {
         from: from_tid,
         from_name: story.names.number(from_name),
-        left: Left::from_letters(left),
+        left: left.trim().parse().map_or_else(|_| Left::from_letters(left), Left::from_number),
         to: to_tid,
         to_name: story.names.number(to_name),
         prios: [text_state::prio_of(from), text_state::prio_of(to)],
@@ -126,7 +148,7 @@ fn waking(story: &mut Story, fields: &str, is_late: bool) -> Option<What> {
 fn fork(story: &mut Story, fields: &str) -> Option<What> {
     let (parent, child) = fields.split_once(" child_comm=")?;
     let name = child.rsplit_once(" child_pid=")?.0;
-    let parent = number(parent, " pid=");
+    let parent = number(parent, "pid=");
     let child_tid = number(child, " child_pid=")?;
     Some(What::New { parent, child: child_tid, name: story.names.number(name), is_thread: None })
 }
@@ -193,8 +215,9 @@ fn call(event: &str, fields: &str) -> Read {
     }
 }
 
-/// The end of a call whose result is hexadecimal.
+/// The end of a call whose result is hexadecimal, alone or as the last raw field.
 fn exit(name: &str, result: &str) -> Option<What> {
+    let result = result.rsplit_once("ret=").map_or(result, |(_, result)| result);
     let value = match result.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok()? as i64,
         None => result.parse().ok()?,
@@ -238,22 +261,27 @@ pub fn nanoseconds(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
-/// Splits `SECONDS.FRACTION: EVENT: FIELDS` (the event may have its group before it). None: it is something else.
+/// Splits `SECONDS.FRACTION: EVENT: FIELDS` (the event may have its group before it, and the time since the line above
+/// in brackets). None: it is something else.
 pub fn timed(rest: &str) -> Option<(u64, &str, &str)> {
     let (time, rest) = rest.split_once(": ")?;
     let at_ns = nanoseconds(time.trim())?;
     let rest = rest.trim_start();
-    // The end of a call, as the kernel prints it: `sys_futex -> 0x0`, `sys_futex(uaddr: ...)`.
+    let since = rest.strip_prefix("(+").and_then(|rest| rest.split_once(')'));
+    let (event, fields) = event(since.map_or(rest, |(_, rest)| rest.trim_start()));
+    Some((at_ns, event, fields))
+}
+
+/// Splits `EVENT: FIELDS` or, as perf prints it, `GROUP:EVENT: FIELDS`; without an event, all are fields: the end of a
+/// call, as the kernel prints it (`sys_futex -> 0x0`), or what perf was told to print so.
+pub fn event(rest: &str) -> (&str, &str) {
     let (event, fields) = match rest.split_once(':') {
         Some((event, fields)) if is_word(event) => (event, fields),
-        _ => return Some((at_ns, "", rest)),
+        _ => return ("", rest),
     };
-    // perf prints the group first: `sched:sched_switch: `.
     match fields.split_once(':') {
-        Some((name, fields)) if is_word(name) && !fields.is_empty() => {
-            Some((at_ns, name, fields.trim()))
-        }
-        _ => Some((at_ns, event, fields.trim())),
+        Some((name, fields)) if is_word(name) && !fields.is_empty() => (name, fields.trim()),
+        _ => (event, fields.trim()),
     }
 }
 
@@ -272,9 +300,12 @@ pub fn kernel_call(rest: &str) -> Option<(String, &str)> {
     is_word(name).then(|| (format!("sys_enter_{name}"), fields))
 }
 
-/// Lines of a text, each without what is not UTF-8 in it.
+/// Lines of a text, each without what is not UTF-8 in it and without the `\r` of other systems' ends of lines.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
-    bytes.split(|&byte| byte == b'\n').map(String::from_utf8_lossy)
+    bytes.split(|&byte| byte == b'\n').map(|line| {
+        let end = line.iter().rposition(|&byte| byte != b'\r').map_or(0, |last| last + 1);
+        String::from_utf8_lossy(&line[..end])
+    })
 }
 
 /// The first lines of what may be a text; none if it is not.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::event::{Context, Left, Name, Raw, Story, What};
 use super::text::{CLONE_THREAD, call_end, waits};
+use super::text_marks;
 
 /// A field of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,17 +18,51 @@ struct Field {
 /// What an event of a number is, with the fields that are read.
 #[derive(Clone, Debug)]
 enum Shape {
-    Switch { from: Field, from_name: Field, state: Field, to: Field, to_name: Field },
-    Waking { woken: Field, name: Field, is_late: bool },
-    Fork { parent: Field, child: Field, name: Field },
-    NewTask { child: Field, name: Field, flags: Field },
-    Rename { tid: Option<Field>, name: Field },
-    Exec { tid: Field, old_tid: Field, file: Field },
+    Switch {
+        from: Field,
+        from_name: Field,
+        state: Field,
+        to: Field,
+        to_name: Field,
+    },
+    Waking {
+        woken: Field,
+        name: Field,
+        is_late: bool,
+    },
+    Fork {
+        parent: Field,
+        child: Field,
+        name: Field,
+    },
+    NewTask {
+        child: Field,
+        name: Field,
+        flags: Field,
+    },
+    Rename {
+        tid: Option<Field>,
+        name: Field,
+    },
+    Exec {
+        tid: Field,
+        old_tid: Field,
+        file: Field,
+    },
     Exit,
-    CallEnter { futex: Option<Field> },
-    CallExit { call: String, result: Field },
+    CallEnter {
+        futex: Option<Field>,
+    },
+    CallExit {
+        call: String,
+        result: Field,
+    },
     TimerBegin,
     TimerEnd,
+    /// A text up to the end of the event.
+    Print {
+        text: Field,
+    },
 }
 
 /// Reads binary events.
@@ -118,6 +153,7 @@ fn shape(name: &str, fields: &HashMap<String, Field>) -> Option<Shape> {
         "sys_enter_futex" => Shape::CallEnter { futex: Some(of("uaddr")?) },
         "hrtimer_expire_entry" => Shape::TimerBegin,
         "hrtimer_expire_exit" => Shape::TimerEnd,
+        "print" => Shape::Print { text: of("buf")? },
         _ if name.strip_prefix("sys_enter_").is_some_and(waits) => Shape::CallEnter { futex: None },
         _ => {
             let call = name.strip_prefix("sys_exit_")?;
@@ -173,6 +209,11 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
         Shape::CallExit { call, result } => return Some(call_end(call, number(result)? as i64)),
         Shape::TimerBegin => What::TimerBegin,
         Shape::TimerEnd => What::TimerEnd,
+        Shape::Print { text } => {
+            let bytes = bytes.get(text.offset..)?;
+            let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+            return text_marks::what(story, &String::from_utf8_lossy(text)).ok();
+        }
     }))
 }
 

@@ -6,6 +6,7 @@
 mod cursor;
 mod event;
 mod format;
+mod frames;
 mod ftrace_text;
 mod npz;
 mod pages;
@@ -16,6 +17,7 @@ mod select;
 mod stream;
 mod system;
 mod text;
+mod text_marks;
 mod trace_dat;
 mod track;
 mod wakes;
@@ -24,6 +26,7 @@ mod zip;
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
+pub use frames::Frames;
 pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
 

@@ -9,6 +9,7 @@ use prost::Message;
 use super::event::{Context, Left, Name, Raw, Story, WHOEVER_RUNS, What};
 use super::format::context;
 use super::text::CLONE_THREAD;
+use super::text_marks;
 
 /// Whether bytes look like packets of a trace: field 1 with a length.
 pub fn is_form(bytes: &[u8]) -> bool {
@@ -86,6 +87,7 @@ message! {
         at_ns: u64 = [uint64, tag = "1"];
         tid: u32 = [uint32, tag = "2"];
         flags: Option<u32> = [uint32, optional, tag = "5"];
+        print: Option<Print> = [message, optional, tag = "3"];
         switch: Option<Switch> = [message, optional, tag = "4"];
         wakeup: Option<Waking> = [message, optional, tag = "17"];
         waking: Option<Waking> = [message, optional, tag = "20"];
@@ -96,6 +98,10 @@ message! {
         fork: Option<Fork> = [message, optional, tag = "239"];
         timer_begin: Option<Nothing> = [message, optional, tag = "553"];
         timer_end: Option<Nothing> = [message, optional, tag = "554"];
+    }
+    /// `PrintFtraceEvent`.
+    Print {
+        text: Vec<u8> = [bytes = "vec", tag = "2"];
     }
     /// `SchedSwitchFtraceEvent`.
     Switch {
@@ -333,6 +339,11 @@ impl Reader {
         }
         if event.exit.is_some() {
             return Some(What::Exit { tid: event.tid });
+        }
+        if let Some(print) = &event.print {
+            let told = text_marks::what(&mut self.story, &String::from_utf8_lossy(&print.text));
+            self.story.unreadable += u64::from(told.is_err());
+            return told.ok().flatten();
         }
         match (&event.timer_begin, &event.timer_end) {
             (Some(_), _) => Some(What::TimerBegin),

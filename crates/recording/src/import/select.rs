@@ -6,6 +6,7 @@ use ampsched_model::InputError;
 
 use super::Options;
 use super::event::Story;
+use super::frames;
 use super::stream::{Builder, Built, SPEED_UNITS, Seen};
 use super::track::Track;
 use crate::{Clocked, Core, Event, Info, Kind, Recording, Thread, Wake};
@@ -89,6 +90,7 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     for raw in &story.events {
         builder.tell(raw);
     }
+    let frames = frames::marked(&story.events, &names);
     story.events = Vec::new();
     let mut told = builder.finish();
     for track in &mut told.tracks {
@@ -125,10 +127,11 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     let order = order(&told.tracks, &chosen);
     let since_ns = options.window.as_ref().map(|window| window.since_ns);
     let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, since_ns, text);
-    let info =
+    let tids: Vec<u32> = order.iter().map(|&index| told.tracks[index].tid).collect();
+    let mut info =
         info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns), &threads);
+    info.frames = frames::placed(frames, &tids, origin_ns);
     let recording = Recording { info, threads, is_cut_off: false }.checked(file)?;
-    let tids = order.iter().map(|&index| told.tracks[index].tid).collect();
     Ok(Clocked { recording, tids, origin_ns })
 }
 

@@ -268,6 +268,18 @@ pub enum Op {
     Join,
     /// Sleep for an amount of time (ns).
     Sleep(Amount),
+    /// Sleep until a time, in ns since the program's begin; go on at once if it has passed.
+    SleepUntil {
+        /// When.
+        at_ns: Ns,
+    },
+    /// The work of the present period has ended, if there is one; the next period begins, unless it has no length.
+    Period {
+        /// When it begins, in ns since the program's begin.
+        begun_ns: Ns,
+        /// How long after that its work is due, in ns; 0: none begins.
+        length_ns: Ns,
+    },
     /// Sleep until the timer's next expiry, `period_ns` after the previous one.
     TimerWait {
         /// Timer object.

@@ -50,6 +50,8 @@ impl Program {
             | Op::Loop { .. }
             | Op::LoopEnd { .. }
             | Op::Sleep(_)
+            | Op::SleepUntil { .. }
+            | Op::Period { .. }
             | Op::Yield => true,
             Op::TimerWait { timer, .. } => {
                 self.objects[timer.index()].kind == ObjectKind::Timer { shared: false }

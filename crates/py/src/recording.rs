@@ -99,6 +99,13 @@ impl Recording {
         Ok((found.work_ns, causes, found.paths.iter().map(path).collect()))
     }
 
+    /// What is known of it as of an interactive program, as JSON; none if it is not one.
+    fn interactive(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let inner = Arc::clone(&self.inner);
+        let found = interruptible(py, move |_| recording::interactive(&inner))?;
+        Ok(found.map(|found| serde_json::to_string(&found).expect("numbers and texts become JSON")))
+    }
+
     /// Number of events of all threads.
     #[getter]
     fn events(&self) -> usize {

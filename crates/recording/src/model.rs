@@ -340,6 +340,9 @@ pub struct Info {
     pub exit_code: Option<i32>,
     /// Instructions per thread where counters told them; empty if none did.
     pub instructions: Vec<u64>,
+    /// Frames that threads have marked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<crate::import::Frames>,
     /// What was counted of the whole program by counters of the processor: by core type and counter.
     pub counters: BTreeMap<String, BTreeMap<String, f64>>,
     /// What came of the library and the kernel, if both have recorded.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
@@ -16,15 +16,18 @@ from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
+from ampsched.recording.goals import GOALS, GOVERNOR
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
     from ampsched.recording.check import Check
+    from ampsched.recording.goals import GoalName
 
 EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads 4",
     "ampsched advise my_program.ampr --machine hybrid-8P16E",
     "ampsched advise my_program.ampr -m pixel -p linux,abreast,colab --speedup 1.8",
+    "ampsched advise app.ampr --machine pixel --goal energy",
 )
 SHOWN = 3
 
@@ -66,6 +69,23 @@ def advise(
             help="How many times as fast the program is on a fast core as on a slow one, if you know it.",
         ),
     ] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal",
+            metavar="GOAL",
+            help=f"What counts: {', '.join(GOALS)}; by default time, of an interactive recording frames or latency.",
+            autocompletion=lambda: list(GOALS),
+        ),
+    ] = None,
+    governor: Annotated[
+        str | None,
+        typer.Option(
+            "--governor",
+            metavar="NAMES",
+            help=f"Who sets the frequencies; by default {GOVERNOR} if the goal is not time, else none.",
+        ),
+    ] = None,
     repeat: Annotated[
         int, typer.Option("--repeat", "-r", parser=options.whole, metavar="N", help="Number of seeds.")
     ] = 5,
@@ -85,8 +105,11 @@ def advise(
     The recording is replayed on the machine under each policy: work and dependences, beside the system's own noise.
     First it is replayed on the cores that it was made on, on slower and faster ones, and on a single one. There is no
     advice if that takes more than 10 % longer or shorter than the recording, or breaks a law at another speed, as by
-    going on before its cause; nor if the program has failed, has hardly worked, or mostly waits for other things than
-    work, such as clocks.
+    going on before its cause; nor if the program has failed, has hardly worked, or, if the goal is time, mostly waits
+    for other things than work, such as clocks.
+
+    Interactive programs wait for vsync, timers or input, and take as long whatever one does: of them late frames,
+    wake-up latency or energy are compared.
     """
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
@@ -104,6 +127,8 @@ def advise(
                 policies,
                 speedup=speedup,
                 usual_speedup=usual,
+                goal=cast("GoalName | None", goal),
+                governor=governor,
                 repeat=repeat,
                 anyway=anyway,
                 checked=checked,
@@ -151,17 +176,19 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     from ampsched.recording.advice import BASELINE
     from ampsched.recording.summary import follows_text
 
+    is_time = advice.goal.name == "time"
+    takes = "takes" if is_time else f"has {advice.metric.name}"
     told = [
-        f"{advice.name} on {where}: {BASELINE} takes {advice.baseline_s.mean:.3g} s",
+        f"{advice.name} on {where}: {BASELINE} {takes} {advice.metric.text(advice.baseline_value.mean)}",
+        *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
         "",
-        *(_choice_line(advice, choice) for choice in advice.choices[:SHOWN]),
-        f"{_choice_line(advice, advice.choices[-1])}  (worst of {len(advice.choices)})",
+        *_choice_lines(advice),
         "",
         f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
         f"({advice.check.error:+.1%})",
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
-        f"model: {advice.model_error.text}",
+        f"model: {advice.model_error.text if is_time else f'how far off {advice.metric.name} are was not measured'}",
         *(
             f"siblings: {smt}"
             for smt in dict.fromkeys(run.outcome.smt for run in advice.comparison.runs)
@@ -176,19 +203,41 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
             f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
         )
     if not advice.is_worth_it:
-        return [*told, f"best: stay with {BASELINE}: no policy is faster by more than its interval"]
+        better = "is faster" if is_time else f"has {advice.metric.less}"
+        return [*told, f"best: stay with {BASELINE}: no policy {better} by more than its interval"]
     best = advice.best
     others = [name for name in advice.equals if name != best.policy]
     alike = f" (no worse: {', '.join(others)})" if others else ""
-    told.append(f"best: {best.policy}, {-best.change.mean:.1%} shorter than {BASELINE}{alike}")
+    by = f"{-100 * best.change.mean:.1f} points" if advice.metric.is_share else f"{-best.change.mean:.1%}"
+    told.append(f"best: {best.policy}, {by} {advice.metric.less} than {BASELINE}{alike}")
     return [*told, _how(advice, f"-- {shlex.join(command)}" if command else advice.target)]
 
 
-def _choice_line(advice: Advice, choice: Choice) -> str:
-    seconds = advice.baseline_s.mean * (1 + choice.change.mean)
-    return (
-        f"  {choice.policy:<16} {seconds:.3g} s  {choice.change.mean:+7.1%} ±{choice.change.half_width:.1%}"
+def _choice_lines(advice: Advice) -> list[str]:
+    """The best policies and the worst, each once; if none differs, the baseline alone."""
+    from ampsched.recording.advice import BASELINE
+
+    choices = advice.choices
+    if all(choice.change.low == choice.change.high == 0 for choice in choices):
+        text = advice.metric.text(advice.baseline_value.mean)
+        return [
+            f"  {BASELINE:<16} {text}  (and exactly the same under {', '.join(c.policy for c in choices)})"
+        ]
+    worst = (
+        [f"{_choice_line(advice, choices[-1])}  (worst of {len(choices)})"] if len(choices) > SHOWN else []
     )
+    return [*(_choice_line(advice, choice) for choice in choices[:SHOWN]), *worst]
+
+
+def _choice_line(advice: Advice, choice: Choice) -> str:
+    change, metric = choice.change, advice.metric
+    if metric.is_share:
+        value = metric.text(advice.baseline_value.mean + change.mean)
+        return (
+            f"  {choice.policy:<16} {value}  {100 * change.mean:+7.1f} ±{100 * change.half_width:.1f} points"
+        )
+    value = metric.text(advice.baseline_value.mean * (1 + change.mean))
+    return f"  {choice.policy:<16} {value}  {change.mean:+7.1%} ±{change.half_width:.1%}"
 
 
 def _sensitivity(advice: Advice) -> str:

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from ampsched._core import Recording
 from ampsched.cli import render
-from ampsched.recording import summary
+from ampsched.recording import goals, summary
 
 
 def print_recording(console: Console, recording: Recording) -> None:
@@ -24,6 +24,9 @@ def print_recording(console: Console, recording: Recording) -> None:
     share = summary.coverage(recording)
     if share is not None:
         console.print(f"blocked {blocked_ns / 1e6:,.1f} ms, cause known of {share:.1%}")
+    found = goals.interaction(recording)
+    if found is not None:
+        console.print(f"interactive: {goals.words(found)}", soft_wrap=True)
     if info["lost_events"]:
         console.print(f"lost: {info['lost_events']:,} events (choose a larger buffer)", soft_wrap=True)
     for line in info["unknown"]:

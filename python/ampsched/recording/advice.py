@@ -12,16 +12,17 @@ from typing import Any
 from ampsched import api
 from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
 from ampsched.catalog import Catalog, machine_note
-from ampsched.comparison import Comparison, SummaryRow, change
-from ampsched.execution import Progress, Run
+from ampsched.comparison import Comparison, per_seed
+from ampsched.execution import Progress
 from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, NOISE, Check, check
 from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
+from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, metric_of
 from ampsched.recording.model_error import ModelError, model_error
 from ampsched.recording.replay import replayed
-from ampsched.recording.summary import coverage, ending, follows_text
-from ampsched.statistics import Estimate
+from ampsched.recording.summary import coverage, ending, follows_text, sources
+from ampsched.statistics import Estimate, estimate
 
 BASELINE = LINUX
 FIRST_CHOICE = "abreast"
@@ -69,11 +70,13 @@ class Choice:
 
     Attributes:
         policy: Its name.
-        change: Of the turnaround against the baseline: -0.1 is 10 % shorter.
+        change: Of what the goal compares against the baseline: -0.1 is 10 % less, or of late frames 10 points.
+        value: What the goal compares.
     """
 
     policy: str
     change: Estimate
+    value: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,11 @@ class Advice:
     Attributes:
         name: The program.
         machine: What it would run on.
+        goal: What counts.
+        metric: What is compared for it.
         check: How good the replay is.
         choices: All policies but the baseline, the best first.
-        baseline_s: Turnaround under the baseline.
+        baseline_value: What is compared, under the baseline.
         speedup: What is known of the program's speed-up, in words.
         best_if: The best policy if the program gains little, and if it gains much from fast cores.
         sharing: What sharing loops would gain; none if the program has hardly any.
@@ -110,9 +115,11 @@ class Advice:
 
     name: str
     machine: str
+    goal: Goal
+    metric: Metric
     check: Check
     choices: tuple[Choice, ...]
-    baseline_s: Estimate
+    baseline_value: Estimate
     speedup: str
     best_if: dict[str, str]
     sharing: Sharing | None
@@ -123,7 +130,7 @@ class Advice:
 
     @property
     def best(self) -> Choice:
-        """The policy with the shortest turnaround."""
+        """The policy with the least of what is compared."""
         return self.choices[0]
 
     @property
@@ -143,7 +150,7 @@ class Advice:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the best policy is faster than the baseline, by more than its interval."""
+        """Whether the best policy is better than the baseline, by more than its interval."""
         return self.best.change.high < 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,7 +160,14 @@ class Advice:
             "machine": self.machine,
             **self.check.to_dict(),
             "baseline": BASELINE,
-            "baseline_s": self.baseline_s.mean,
+            "goal": {
+                **asdict(self.goal),
+                "metric": self.metric.name,
+                "baseline": self.baseline_value.mean,
+                "baseline_text": self.metric.text(self.baseline_value.mean),
+                "less": self.metric.less,
+            },
+            "baseline_s": self.baseline_value.mean if self.goal.name == "time" else None,
             "is_worth_it": self.is_worth_it,
             "choices": [
                 {
@@ -211,6 +225,8 @@ def advise(
     *,
     speedup: float | None = None,
     usual_speedup: float | None = None,
+    goal: GoalName | None = None,
+    governor: str | None = None,
     repeat: int = 5,
     jobs: int = 0,
     anyway: bool = False,
@@ -226,6 +242,8 @@ def advise(
         policies: Policies; the baseline is added if it is not the first of them.
         speedup: The program's speed on the fastest kind of core by that on the slowest, if it is known.
         usual_speedup: That of small programs on this machine, if it was measured: better than nothing.
+        goal: What counts; by default what fits the recording, see `goals.goal_of`.
+        governor: Who sets clocks; by default Linux's if the goal is not time and the machine has several.
         repeat: Number of seeds of the system's noise.
         jobs: Processors to use; 0: all.
         anyway: Go on even if the program has failed or hardly worked, or its replay is no basis.
@@ -236,44 +254,57 @@ def advise(
     Raises:
         InputError: Something does not exist or is wrong, the program has failed or worked less than `WORK_MIN_NS`, the
             replay misses the recording by more than `MISS_MAX` or breaks a law, or less than `FOLLOWS_MIN` of its time
-            follows the cores.
+            follows the cores though the goal is time.
     """
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
     recording = load(path)
+    asked = goal_of(recording, catalog.machine(machine), goal, governor)
     if not anyway:
         _check_worth(path, recording)
     if checked is None:
         tell("replaying on the recording's own cores, on others and on one")
         checked = check(recording, path, catalog)
-    why = refusal(path, recording, checked)
+    why = refusal(path, recording, checked, asked)
     if why is not None and not anyway:
         raise InputError(why)
-    names = [BASELINE, *(name for name in policies if name != BASELINE)]
+    names = list(dict.fromkeys([BASELINE, *policies]))
+    if len(names) == 1:
+        raise InputError(f"{BASELINE} is the baseline: name a policy that it is compared with")
     info = json.loads(recording.info)
     speedup, known = _speedup(info, catalog, machine, speedup, usual_speedup)
     replay = replayed(catalog, recording, path, speedup=speedup)
     tell(f"comparing {len(names)} policies")
-    settings: dict[str, Any] = {"noise": NOISE, "jobs": jobs, "progress": progress}
+    settings: dict[str, Any] = {
+        "noise": NOISE,
+        "jobs": jobs,
+        "progress": progress,
+        "governor": asked.governor,
+        "energy": asked.has_energy,
+    }
     comparison = api.compare(machine, replay.workload, names, repeat=repeat, **settings)
-    rows = comparison.summary()
-    choices = _choices(comparison, rows)
+    metric = metric_of(asked, comparison)
+    choices = _choices(comparison, metric)
     best_if: dict[str, str] = {}
     if speedup is None:
         for word, like in (("little", SLOW_PROFILE), ("much", FAST_PROFILE)):
             tell(f"the same if it gains {word} from fast cores")
             other = replayed(catalog, recording, path, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
-            best_if[word] = _choices(varied, varied.summary())[0].policy
+            best_if[word] = _choices(varied, metric)[0].policy
     return Advice(
         name=info["name"],
-        machine=rows[0].machine,
+        machine=comparison.mixes()[0][0],
+        goal=asked,
+        metric=metric,
         check=checked,
         choices=tuple(choices),
-        baseline_s=_scaled(rows[0].makespan_ms),
+        baseline_value=estimate(per_seed(comparison.select(*comparison.mixes()[0], BASELINE), metric.value)),
         speedup=known,
         best_if=best_if,
-        sharing=_sharing(recording, path, catalog, machine, speedup, comparison, repeat, settings),
+        sharing=_sharing(recording, path, catalog, machine, speedup, comparison, repeat, settings)
+        if asked.name == "time"
+        else None,
         notes=(*replay.notes, *machine_note(catalog.machine(machine))),
         comparison=comparison,
         target=_target(info),
@@ -306,6 +337,11 @@ def _speedup(
     measured = info.get("speedup_kinds")
     if measured and set(measured) == core_types:
         return info["speedup"], f"{info['speedup']:.2f}, measured on {measured[0]} and on {measured[1]}"
+    # Who has imported it states speeds of its cores.
+    speeds = [core["speed"] for core in info["cores"]]
+    if not info["machine"] and sources(info) is None and len(set(speeds)) > 1:
+        ratio = max(speeds) / min(speeds)
+        return ratio, f"{ratio:.2f}, by the speeds of the recording's cores"
     predicted = predicted_speedup(info, catalog.machine(machine))
     if predicted is not None:
         predicted = max(1.0, predicted)  # a model may be wrong by a little
@@ -332,30 +368,23 @@ def _sharing(
     balanced = replayed(catalog, recording, path, speedup=speedup, sharing="all").workload
     shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
     first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
-    return Sharing(share, change(second, first, _makespan))
+    return Sharing(share, metric_of(TIME, shared).change(second, first))
 
 
-def _choices(comparison: Comparison, rows: Sequence[SummaryRow]) -> list[Choice]:
-    """All policies but the baseline, the shortest turnaround first."""
-    (machine, workload), *_ = comparison.mixes()
-    first = comparison.select(machine, workload, BASELINE)
+def _choices(comparison: Comparison, metric: Metric) -> list[Choice]:
+    """All policies but the baseline, those with the least of what is compared first."""
+    mix = comparison.mixes()[0]
+    first = comparison.select(*mix, BASELINE)
 
-    def choice(row: SummaryRow) -> Choice:
-        runs = comparison.select(machine, workload, row.policy)
-        return Choice(row.policy, change(runs, first, _makespan))
+    def choice(policy: str) -> Choice:
+        runs = comparison.select(*mix, policy)
+        return Choice(policy, metric.change(runs, first), estimate(per_seed(runs, metric.value)))
 
-    return sorted((choice(row) for row in rows[1:]), key=lambda choice: choice.change.mean)
-
-
-def _makespan(run: Run) -> float:
-    return float(run.outcome.makespan_ns)
+    others = (policy for policy in comparison.policies if policy != BASELINE)
+    return sorted(map(choice, others), key=lambda choice: choice.change.mean)
 
 
-def _scaled(estimate_ms: Estimate) -> Estimate:
-    return Estimate(estimate_ms.mean / 1e3, estimate_ms.low / 1e3, estimate_ms.high / 1e3, estimate_ms.n)
-
-
-def refusal(path: Path, recording: Recording, checked: Check) -> str | None:
+def refusal(path: Path, recording: Recording, checked: Check, goal: Goal = TIME) -> str | None:
     """Why a recording is no basis of advice, if it is none."""
     if abs(checked.error) > MISS_MAX:
         return _miss(path, recording, checked)
@@ -366,7 +395,7 @@ def refusal(path: Path, recording: Recording, checked: Check) -> str | None:
         return (
             f"{path}: its replay is defective: {checked.violations[0]}{others}: no basis of advice {anyway}"
         )
-    if checked.follows < FOLLOWS_MIN:
+    if checked.follows < FOLLOWS_MIN and goal.name == "time":
         text = follows_text(checked.follows, checked.rest)
         return f"{path}: {text}: too little for advice on cores {anyway}"
     return None

@@ -114,6 +114,7 @@ def to_json(recording: Recording) -> dict[str, Any]:
     blocked_ns, known_ns = recording.blocked_ns
     return {
         **info,
+        "frames": [each | {"spans": len(each["spans"])} for each in info.get("frames", [])],
         "threads": [vars(row) for row in rows(recording)],
         "counts": dict(recording.counts),
         "blocked_ns": blocked_ns,

@@ -21,15 +21,18 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
         asked: What it came from.
         runs: Those of the comparison behind it, if it is known.
     """
-    baseline, choices = values["baseline"], values["choices"]
+    baseline, choices, goal = values["baseline"], values["choices"], _goal(values)
     best = choices[0]
     behind = comparing.page(runs, asked) if runs else None
     name = f"{values['program']} on {values['machine']}"
     if values["is_worth_it"]:
-        shorter = number(-100 * best["change"], 1)
-        answer = f"{best['policy']} is best for {name}: {shorter} % shorter than under {baseline}."
+        by = number(-100 * best["change"], 1)
+        answer = (
+            f"{best['policy']} is best for {name}: {by} {goal['unit']} {goal['less']} than under {baseline}."
+        )
     else:
-        answer = f"Stay with {baseline}: no policy is faster for {name} by more than its interval."
+        better = "is faster" if goal["name"] == "time" else f"has {goal['less']}"
+        answer = f"Stay with {baseline}: no policy {better} for {name} by more than its interval."
     equals = [each for each in values["equals"] if each != best["policy"]]
     alike = (
         f" No worse, as far as the seeds tell: {listed(equals)}." if equals and values["is_worth_it"] else ""
@@ -52,7 +55,7 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
         (_table(values), *(behind.blocks[1:] if behind else ())),
         tuple(section for section in sections if section),
         behind.groups if behind else (),
-        certainty=f"Turnaround against {baseline}: {spread} (95 %).{alike}",
+        certainty=f"{_metric(values)} against {baseline}: {spread} (95 %).{alike}",
     )
 
 
@@ -72,17 +75,31 @@ def _table(values: Values) -> Table:
         rows.append(Row(cells, choice["policy"], is_best))
     heads = (
         Head("policy", False),
-        Head("turnaround"),
+        Head(_metric(values).lower()),
         Head("sure?", False, "Whether the 95 % interval excludes 0."),
     )
-    note = f"Against {values['baseline']}, which takes {values['baseline_s']:.3g} s; {MINUS} is shorter."
+    note = f"Against {values['baseline']}, which has {_goal(values)['baseline_text']}; {MINUS} is better."
+    if _goal(values)["name"] == "time":
+        note = f"Against {values['baseline']}, which takes {values['baseline_s']:.3g} s; {MINUS} is shorter."
     return Table("The answer", heads, tuple(rows), note)
+
+
+def _goal(values: Values) -> Values:
+    """What was compared; earlier versions have saved no goal, and compared turnarounds."""
+    found = values.get("goal", {"name": "time", "metric": "turnaround", "less": "shorter"})
+    return {**found, "unit": "points" if found["metric"] == "late frames" else "%"}
+
+
+def _metric(values: Values) -> str:
+    name: str = _goal(values)["metric"]
+    return name[:1].upper() + name[1:]
 
 
 def _facts(values: Values) -> list[tuple[str, str]]:
     error = values["replayed_s"] / values["recorded_s"] - 1
     told = f"{values['replayed_s']:.3g} s, recorded {values['recorded_s']:.3g} s ({percent(error)})"
     rows = [
+        *([("goal", f"{goal['name']} ({goal['why']})")] if (goal := values.get("goal")) else []),
         ("on the recording's own cores", told),
         # What earlier versions have saved says less.
         *([("on faster cores", follows_text(values["follows"], values["rest"]))] if "rest" in values else []),

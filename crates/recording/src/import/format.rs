@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::event::{Context, Left, NO_PRIO, Name, Raw, Story, What, prio};
 use super::text::{CLONE_THREAD, call_end, waits};
-use super::text_state;
+use super::text_marks;
 
 /// A field of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,8 +254,9 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
             What::BlockedReason { tid: thread(tid)?, is_storage: number(is_storage)? != 0 }
         }
         Shape::Print { text } => {
-            let text = bytes.get(text.offset..)?.split(|&byte| byte == 0).next()?;
-            return Some(text_state::marked(&String::from_utf8_lossy(text)));
+            let bytes = bytes.get(text.offset..)?;
+            let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+            return text_marks::printed(story, &String::from_utf8_lossy(text)).ok();
         }
     }))
 }

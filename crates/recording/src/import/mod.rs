@@ -8,6 +8,7 @@ mod container;
 mod cursor;
 mod event;
 mod format;
+mod frames;
 mod ftrace_text;
 mod kind;
 mod lacking;
@@ -24,6 +25,7 @@ mod select;
 mod stream;
 mod system;
 mod text;
+mod text_marks;
 mod text_state;
 mod trace_dat;
 mod track;
@@ -33,6 +35,7 @@ mod zip;
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
+pub use frames::Frames;
 pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
 

@@ -9,6 +9,7 @@ use prost::Message;
 use super::event::{Context, Left, NO_PRIO, Name, Raw, Story, WHOEVER_RUNS, What, prio};
 use super::format::context;
 use super::text::CLONE_THREAD;
+use super::text_marks;
 
 /// Whether bytes look like packets of a trace: field 1 with a length.
 pub fn is_form(bytes: &[u8]) -> bool {
@@ -87,6 +88,7 @@ message! {
         at_ns: u64 = [uint64, tag = "1"];
         tid: u32 = [uint32, tag = "2"];
         flags: Option<u32> = [uint32, optional, tag = "5"];
+        print: Option<Print> = [message, optional, tag = "3"];
         switch: Option<Switch> = [message, optional, tag = "4"];
         frequency: Option<OfCore> = [message, optional, tag = "11"];
         limits: Option<Limits> = [message, optional, tag = "12"];
@@ -102,6 +104,10 @@ message! {
         priority: Option<Priority> = [message, optional, tag = "353"];
         timer_begin: Option<Nothing> = [message, optional, tag = "553"];
         timer_end: Option<Nothing> = [message, optional, tag = "554"];
+    }
+    /// `PrintFtraceEvent`.
+    Print {
+        text: Vec<u8> = [bytes = "vec", tag = "2"];
     }
     /// `SchedSwitchFtraceEvent`.
     Switch {
@@ -367,6 +373,11 @@ impl Reader {
         }
         if event.exit.is_some() {
             return Some(What::Exit { tid: event.tid });
+        }
+        if let Some(print) = &event.print {
+            let told = text_marks::printed(&mut self.story, &String::from_utf8_lossy(&print.text));
+            self.story.unreadable += u64::from(told.is_err());
+            return told.ok().flatten();
         }
         match (&event.timer_begin, &event.timer_end) {
             (Some(_), _) => Some(What::TimerBegin),

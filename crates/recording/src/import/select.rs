@@ -9,7 +9,7 @@ use super::event::{Story, What};
 use super::missing::{missing, prios};
 use super::stream::{Builder, Built, SPEED_UNITS};
 use super::track::Track;
-use super::{Options, lacking, naming};
+use super::{Options, frames, lacking, naming};
 use crate::model::PRIO_USUAL;
 use crate::{Clocked, Core, Event, Info, Kind, Recording, Thread, Wake};
 
@@ -96,6 +96,7 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     for raw in &story.events {
         builder.tell(raw);
     }
+    let frames = frames::marked(&story.events, &names);
     story.events = Vec::new();
     let mut told = builder.finish();
     for track in &mut told.tracks {
@@ -124,15 +125,16 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     let order = order(&told.tracks, &chosen);
     let since_ns = options.window.as_ref().map(|window| window.since_ns);
     let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, since_ns, text);
+    let tids: Vec<u32> = order.iter().map(|&index| told.tracks[index].tid).collect();
     let mut info = info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns));
     info.unknown.extend(clocks.unknown(told.cores));
     info.unknown.extend(prios(order.iter().map(|&index| &told.tracks[index])));
+    info.frames = frames::placed(frames, &tids, origin_ns);
     if info.name.is_empty() {
         info.name =
             naming::of_most_time(&threads, &order, &told.tracks, &processes, &story, &names);
     }
     let recording = Recording { info, threads, is_cut_off: false }.checked(file)?;
-    let tids = order.iter().map(|&index| told.tracks[index].tid).collect();
     Ok(Clocked { recording, tids, origin_ns })
 }
 

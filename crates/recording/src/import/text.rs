@@ -1,6 +1,7 @@
 //! Events as text, in the ways in which the kernel, trace-cmd and perf print their fields.
 
 use super::event::{Context, Left, Name, Raw, Story, WHOEVER_RUNS, What};
+use super::text_marks::{self, Mark};
 use super::text_state;
 
 /// What a line says before its event's fields.
@@ -83,11 +84,21 @@ fn what(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) -> Read {
         "sched_process_exit" => Read::Event(What::Exit { tid: head.tid }),
         "hrtimer_expire_entry" => Read::Event(What::TimerBegin),
         "hrtimer_expire_exit" => Read::Event(What::TimerEnd),
+        "print" | "tracing_mark_write" => marked(story, head, fields),
         _ => match text_state::what(event, fields) {
             Some(found) => found.into(),
             None => call(event, fields),
         },
     }
+}
+
+/// A slice tells the thread's process, too.
+fn marked(story: &mut Story, head: &Head<'_>, fields: &str) -> Read {
+    if let Mark::Begin { process: Some(process), .. } = text_marks::mark(fields) {
+        story.processes.entry(head.tid).or_insert(process);
+    }
+    text_marks::printed(story, fields)
+        .map_or(Read::Broken, |what| what.map_or(Read::Other, Read::Event))
 }
 
 /// The number behind `key=` in fields, by the last occurrence, for names may hold anything.

@@ -19,7 +19,6 @@ pub fn what(event: &str, fields: &str) -> Option<Option<What>> {
         "sched_blocked_reason" => tid(fields)
             .zip(number(&["iowait", "io_wait"]))
             .map(|(tid, is_storage)| What::BlockedReason { tid, is_storage: is_storage != 0 }),
-        "print" | "tracing_mark_write" => Some(marked(fields)?),
         _ => return None,
     })
 }
@@ -78,7 +77,7 @@ mod tests {
             "tracing_mark_write: cpu_frequency:        state=1804800 cpu_id=4",
             "0xffff00000819ff24s: cpu_frequency_devlib:        state=1804800 cpu_id=4",
         ] {
-            assert_eq!(read("print", text), clock);
+            assert_eq!(marked(text), clock);
         }
         assert_eq!(
             read("cpu_idle", "state=4294967295 cpu_id=6"),

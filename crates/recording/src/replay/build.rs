@@ -14,6 +14,8 @@ use crate::Recording;
 /// What a thread does at a place, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
+    /// The work of a frame has ended.
+    EndFrame,
     /// Arrive at a barrier and wait. A mutex that it has given back meanwhile is taken, in its turn, behind that.
     Arrive {
         barrier: u32,
@@ -33,6 +35,10 @@ pub(super) enum Action {
     Sleep {
         ns: u64,
     },
+    /// Sleep until a time since the begin.
+    Until {
+        at_ns: u64,
+    },
     /// Sleep until so long after the time until which it slept before, the first time from now on.
     SleepUntil {
         ns: u64,
@@ -47,6 +53,11 @@ pub(super) enum Action {
         thread: u32,
     },
     Yield,
+    /// A frame begins, or began then.
+    BeginFrame {
+        begun_ns: u64,
+        period_ns: u64,
+    },
     /// Arrive at a barrier after having released what was held.
     ArriveAfter {
         barrier: u32,
@@ -324,6 +335,11 @@ impl Code {
                 Op::Barrier(self.barriers[barrier as usize])
             }
             Action::Sleep { ns } => Op::Sleep(Amount::constant(ns as f64)),
+            Action::Until { at_ns } => Op::SleepUntil { at_ns },
+            Action::EndFrame => Op::Period { begun_ns: 0, length_ns: 0 },
+            Action::BeginFrame { begun_ns, period_ns } => {
+                Op::Period { begun_ns, length_ns: period_ns }
+            }
             Action::SleepUntil { ns } => {
                 let (timer, mode) = (self.timer(thread), TimerMode::Absolute);
                 Op::TimerWait { timer, period_ns: ns, mode }

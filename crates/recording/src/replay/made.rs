@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use ampsched_model::{InputError, MadeProgram, Op, ProfileLibrary, Program, parse_program};
 
 use super::{Options, Sharing, replay};
+use crate::interactive::interactive;
 use crate::lift::{self, Lifted};
 use crate::{Kind, Recording};
 
@@ -50,7 +51,11 @@ impl Replayed {
             let mut events = self.recording.threads.iter().flat_map(|thread| &thread.events);
             let options = lift::Options { like: self.like.clone(), ..lift::Options::default() };
             let has_chunks = events.any(|event| event.kind == Kind::OmpChunk);
-            if has_chunks { None } else { lift::lift_shared(&self.recording, &options) }
+            if has_chunks || interactive(&self.recording).is_some() {
+                None
+            } else {
+                lift::lift_shared(&self.recording, &options)
+            }
         });
         lifted.as_ref()
     }

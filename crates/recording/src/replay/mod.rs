@@ -8,6 +8,7 @@
 //! everything can go on, and no replay deadlocks.
 
 mod build;
+mod clock;
 mod conditions;
 mod handed_out;
 mod laws;
@@ -25,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use ampsched_model::{Profile, Program};
 
 use crate::Recording;
+use crate::interactive::interactive;
 
 pub use laws::{Bond, Cause, Laws, laws};
 pub use made::{Replayed, TYPICAL_PROFILE};
@@ -96,7 +98,10 @@ pub fn replay(recording: &Recording, options: &Options) -> Replay {
         notes.push(format!("the recorder lost {lost} events: some waits are not there"));
     }
     let mut plan = plan(recording, options.sharing, &mut notes);
-    watchdogs::settle(recording, &mut plan, &mut notes);
+    match interactive(recording) {
+        Some(found) => clock::tie(recording, &found, &mut plan, &mut notes),
+        None => watchdogs::settle(recording, &mut plan, &mut notes),
+    }
     build::assemble(recording, options, plan, notes)
 }
 

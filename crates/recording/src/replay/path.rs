@@ -48,7 +48,10 @@ impl Part {
 
     /// What a wait is that keeps its length in a replay; none if the action is no such wait.
     pub(super) fn of(action: Action, event: &Event) -> Option<Self> {
-        if !matches!(action, Action::Sleep { .. } | Action::SleepUntil { .. }) {
+        if !matches!(
+            action,
+            Action::Sleep { .. } | Action::SleepUntil { .. } | Action::Until { .. }
+        ) {
             return None;
         }
         Some(match (event.kind, Wake::from_aux(event.aux)) {
@@ -158,6 +161,7 @@ impl<'a> Walk<'a> {
                     path.add(Part::Work, reference_ns.mean / self.speed)
                 }
                 Op::Sleep(amount) => path.add(part, amount.mean),
+                Op::SleepUntil { at_ns } => path.add(part, (*at_ns as f64 - path.ns()).max(0.0)),
                 Op::TimerWait { timer, period_ns, mode: TimerMode::Absolute } => {
                     let expiry = self.expiries.entry(*timer).or_insert(*path);
                     expiry.add(part, *period_ns as f64);

@@ -270,6 +270,7 @@ impl<'a> Walk<'a> {
                 let ns = walker.amounts.of(amount, &mut walker.draw) as f64;
                 walker.spend(ns);
             }
+            Op::SleepUntil { at_ns } => walker.now_ns = walker.now_ns.max(*at_ns as f64),
             Op::Io { device, service_ns } => {
                 let ns = walker.amounts.of(service_ns, &mut walker.draw) as f64;
                 self.served_ns[device.index()] += ns;
@@ -335,6 +336,7 @@ impl<'a> Walk<'a> {
             | Op::ItemEnd { .. }
             | Op::Create { .. }
             | Op::TimerWait { .. }
+            | Op::Period { .. }
             | Op::Yield
             | Op::Suspend
             | Op::Resume { .. }

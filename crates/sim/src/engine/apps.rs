@@ -39,7 +39,7 @@ pub(super) struct AppRun {
     /// Number of the present or last repetition.
     pub repetition: u32,
     /// When that began.
-    began_ns: Ns,
+    pub began_ns: Ns,
     /// Completion times of the repetitions that have ended.
     pub completions_ns: Vec<Ns>,
     /// Threads that exist or are still to start, daemon threads aside; 0 when the repetition has ended.

@@ -172,6 +172,20 @@ impl Engine<'_> {
         periods.begin(next_ns, next_ns + relative_ns);
     }
 
+    /// A thread has ended its present period's work; unless it has no length, the next one begins, or began, so long
+    /// after the application's begin.
+    pub(super) fn next_period(&mut self, thread: ThreadId, begun_ns: Ns, length_ns: Ns) {
+        let began_ns = self.apps[self.threads[thread].app].began_ns;
+        let begun_ns = began_ns.saturating_add(begun_ns);
+        let now_ns = self.events.now_ns();
+        let periods = self.threads[thread].timeliness.periods();
+        periods.by_timer = true;
+        periods.end(now_ns);
+        if length_ns > 0 {
+            periods.begin(begun_ns, begun_ns.saturating_add(length_ns));
+        }
+    }
+
     /// A thread that begins its work, if it is a deadline thread: a period begins.
     pub(super) fn begin_job(&mut self, thread: ThreadId, begun_ns: Ns) {
         let Some(relative_ns) = self.deadline_ns(thread) else { return };

@@ -111,6 +111,11 @@ impl Engine<'_> {
             Op::Fork { thread: spec } => self.fork(thread, *spec),
             Op::Join => Ok(self.join(thread)),
             Op::Sleep(amount) => Ok(self.sleep(thread, amount)),
+            Op::SleepUntil { at_ns } => Ok(self.sleep_until_own(thread, *at_ns)),
+            Op::Period { begun_ns, length_ns } => {
+                self.next_period(thread, *begun_ns, *length_ns);
+                Ok(self.go(thread))
+            }
             Op::TimerWait { timer, period_ns, mode } => {
                 let rebase = *mode == TimerMode::Relative;
                 Ok(self.wait_for_timer(thread, object(timer), *period_ns, rebase))

@@ -74,6 +74,12 @@ impl Engine<'_> {
         self.sleep_until(thread, expiry_ns)
     }
 
+    /// Sleeps until a time since the application's begin.
+    pub(super) fn sleep_until_own(&mut self, thread: ThreadId, at_ns: Ns) -> Step {
+        let began_ns = self.apps[self.threads[thread].app].began_ns;
+        self.sleep_until(thread, began_ns.saturating_add(at_ns))
+    }
+
     /// Goes on to the next step at that time, at once if it has passed.
     fn sleep_until(&mut self, thread: ThreadId, until_ns: Ns) -> Step {
         self.threads[thread].next_step();

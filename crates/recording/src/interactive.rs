@@ -1,0 +1,395 @@
+//! Whether a recording is of an interactive program, and the period of its frames.
+//!
+//! An interactive program waits for the clock, for the display's next refresh (vsync) or for input, whatever its cores
+//! are. It is told from the recording: frames are marked; or, of the path back from what ends last, through whom woke
+//! whom, at least [`WAITING_MIN`] is waits that a timer or something outside has ended, [`WAITS_MIN`] of them or more; or
+//! at least [`PERIODIC_MIN`] of the path is such waits of threads with a period.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+
+use crate::import::Frames;
+use crate::{Event, Kind, Recording, Thread, Wake};
+
+/// Share of the path that must be waits for the clock or for outside (ours): advice on cores for what works less was
+/// refused before.
+pub const WAITING_MIN: f64 = 0.5;
+/// Least number of such waits on the path (ours): a few may be one program's `sleep`.
+pub const WAITS_MIN: usize = 16;
+/// The same share, of threads that have a period (ours): a game may work nearly always.
+pub const PERIODIC_MIN: f64 = 0.1;
+/// Shortest and longest period, in ns: displays refresh 20 to 200 times a second.
+const PERIOD_NS: (u64, u64) = (5_000_000, 50_000_000);
+/// By which part an interval may differ from the period (ours): timers' slack and interrupts take 0.1 to 0.3 ms.
+const JITTER: f64 = 0.04;
+/// Behind a wake-up, which of the next ones may come one period later (ours): others may come between.
+const LAGS: usize = 3;
+/// Share of wake-ups one period before another one, at least (ours).
+const SHARE_MIN: f64 = 0.5;
+/// Most of that share by chance, and how many standard deviations above it the share must be (ours). Of Poisson's
+/// wake-ups up to 0.2 have one of the next three within the jitter of the densest place.
+const CHANCE: (f64, f64) = (0.3, 5.0);
+
+/// A thread that something outside or a timer wakes at near-equal intervals.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Period {
+    /// The thread's place in the recording.
+    pub thread: u32,
+    /// Its name.
+    pub name: String,
+    /// The period, in ns.
+    pub ns: u64,
+    /// Wake-ups that are one period before or behind another one.
+    pub wakes: usize,
+}
+
+/// Frames of a recording, each counted once: by the thread that ends it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FrameCount {
+    /// From a frame's begin until it is due, in ns.
+    pub period_ns: u64,
+    /// The threads' names.
+    pub threads: Vec<String>,
+    /// Whether the program has marked them.
+    pub marked: bool,
+    /// How many there are.
+    pub frames: usize,
+    /// How many ended later than a period after they began.
+    pub late: usize,
+}
+
+/// What is known of an interactive recording.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Interactive {
+    /// Share of the path that is waits for the clock or for outside, 0 to 1.
+    pub waiting: f64,
+    /// Threads that have a period, those with the most wake-ups first.
+    pub periods: Vec<Period>,
+    /// Frames, if there is a period.
+    pub frames: Option<FrameCount>,
+    /// The frames themselves.
+    #[serde(skip)]
+    pub(crate) turns: Vec<Turn>,
+    /// Waits of threads that end at their period.
+    #[serde(skip)]
+    pub(crate) periodic: HashSet<(u32, u32)>,
+}
+
+/// A frame: behind which event of a thread it begins, and with which one it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub thread: u32,
+    pub first: u32,
+    pub last: u32,
+    /// When it began, and when it ended, in ns since the recording's begin.
+    pub begun_ns: u64,
+    pub ended_ns: u64,
+}
+
+/// Whether a wait was ended by a timer or by something outside, as the kernel tells it.
+pub(crate) fn is_of_clock(event: &Event) -> bool {
+    event.kind == Kind::Block
+        && event.wait_ns > 0
+        && matches!(Wake::from_aux(event.aux), Wake::Timer | Wake::Outside)
+}
+
+/// When an event's wait was over: when its thread was woken, as far as that is known.
+pub(crate) fn over_ns(thread: &Thread, event: usize) -> u64 {
+    let what = &thread.events[event];
+    let before = event.checked_sub(1).and_then(|before| thread.events.get(before));
+    match before.filter(|_| !what.is_preempted) {
+        // It had run on since the event before until it was blocked.
+        Some(before) => {
+            let blocked_ns = before.at_ns.saturating_add(what.cpu_ns);
+            blocked_ns.saturating_add(what.wait_ns).min(what.at_ns)
+        }
+        None => what.at_ns,
+    }
+}
+
+/// What is known of a recording's interaction; none if it is not interactive.
+pub fn interactive(recording: &Recording) -> Option<Interactive> {
+    let threads = &recording.threads;
+    if !threads.iter().any(|thread| thread.events.iter().any(is_of_clock)) {
+        return None;
+    }
+    let mut periodic = HashSet::new();
+    let mut periods = Vec::new();
+    for (thread, recorded) in (0..).zip(threads) {
+        let waits: Vec<u32> = (0..)
+            .zip(&recorded.events)
+            .filter(|(_, event)| is_of_clock(event))
+            .map(|(at, _)| at)
+            .collect();
+        let times: Vec<u64> = waits.iter().map(|&at| over_ns(recorded, at as usize)).collect();
+        let Some((ns, hits)) = period(&times) else { continue };
+        periodic.extend(hits.iter().map(|&hit| (thread, waits[hit])));
+        periods.push(Period { thread, name: recorded.name.clone(), ns, wakes: hits.len() });
+    }
+    periods.sort_by_key(|period| std::cmp::Reverse(period.wakes));
+    let path = Path::back(recording);
+    let of_periods: u64 =
+        periods.iter().filter_map(|period| path.waits_ns.get(&period.thread)).sum();
+    let is_waiting =
+        path.share(path.waits_ns.values().sum()) >= WAITING_MIN && path.waits >= WAITS_MIN;
+    let is_marked = !recording.info.frames.is_empty();
+    if !is_marked && !is_waiting && path.share(of_periods) < PERIODIC_MIN {
+        return None;
+    }
+    let waiting = path.share(path.waits_ns.values().sum());
+    let period_ns = frame_period(&recording.info.frames, &periods);
+    let turns = match (period_ns, is_marked) {
+        (None, _) => Vec::new(),
+        (_, true) => marked_turns(recording),
+        (_, false) => periods
+            .iter()
+            .flat_map(|period| unmarked_turns(recording, period.thread, &periodic))
+            .collect(),
+    };
+    let frames = period_ns.map(|period_ns| count(recording, &turns, period_ns, is_marked));
+    Some(Interactive { waiting, periods, frames, turns, periodic })
+}
+
+/// The period of times in ascending order, in ns, and the places of those that are one period before or behind another
+/// one; none if there is none.
+///
+/// The densest place of the distances between a time and its next [`LAGS`] ones is tried, and of several as dense ones
+/// the shortest, as multiples are as dense.
+pub(crate) fn period(times: &[u64]) -> Option<(u64, Vec<usize>)> {
+    let pairs = (0..times.len())
+        .flat_map(|at| (at + 1..times.len().min(at + 1 + LAGS)).map(move |next| (at, next)));
+    let distance = |(at, next): (usize, usize)| times[next].saturating_sub(times[at]);
+    let mut distances: Vec<u64> =
+        pairs.clone().map(distance).filter(|ns| (PERIOD_NS.0..=PERIOD_NS.1).contains(ns)).collect();
+    distances.sort_unstable();
+    let end = |from: usize| {
+        let until = distances[from] as f64 * (1.0 + 2.0 * JITTER);
+        distances.partition_point(|&ns| ns as f64 <= until)
+    };
+    let ends: Vec<usize> = (0..distances.len()).map(end).collect();
+    let count = |from: usize| ends[from] - from;
+    let most = (0..distances.len()).map(count).max()?;
+    let first = (0..distances.len()).find(|&from| 10 * count(from) >= 9 * most)?;
+    let best = (first..ends[first]).max_by_key(|&from| (count(from), std::cmp::Reverse(from)))?;
+    let ns = distances[best + count(best) / 2];
+    let mut is_hit = vec![false; times.len()];
+    let mut before = HashSet::new();
+    for (at, next) in pairs {
+        if distance((at, next)).abs_diff(ns) as f64 <= JITTER * ns as f64 {
+            before.insert(at);
+            (is_hit[at], is_hit[next]) = (true, true);
+        }
+    }
+    let tried = times.len().saturating_sub(1).max(1) as f64;
+    let (chance, deviations) = CHANCE;
+    let least = chance + deviations * (chance * (1.0 - chance) / tried).sqrt();
+    let hits = (0..times.len()).filter(|&at| is_hit[at]).collect();
+    (before.len() as f64 / tried >= least.max(SHARE_MIN)).then_some((ns, hits))
+}
+
+/// The frames' period: that of marked frames' begins, else that of the thread with the most wake-ups.
+fn frame_period(frames: &[Frames], periods: &[Period]) -> Option<u64> {
+    let begins = |frames: &Frames| frames.spans.iter().map(|span| span.0).collect::<Vec<_>>();
+    let own = frames.iter().filter_map(|frames| period(&begins(frames)));
+    let own = own.max_by_key(|(_, hits)| hits.len()).map(|(ns, _)| ns);
+    own.or_else(|| periods.first().map(|period| period.ns))
+}
+
+/// The frames of a thread without marks: from a wait that ends at its period to the next wait for the clock.
+fn unmarked_turns(recording: &Recording, thread: u32, periodic: &HashSet<(u32, u32)>) -> Vec<Turn> {
+    let recorded = &recording.threads[thread as usize];
+    let mut found = Vec::new();
+    let mut begun: Option<u32> = None;
+    for (at, event) in (0..).zip(&recorded.events) {
+        let is_periodic = periodic.contains(&(thread, at));
+        if !is_periodic && !is_tied(event) {
+            continue;
+        }
+        found.extend(begun.map(|first| turn(recorded, thread, first, at)));
+        begun = is_periodic.then_some(at);
+    }
+    found
+}
+
+fn turn(recorded: &Thread, thread: u32, first: u32, last: u32) -> Turn {
+    let end = &recorded.events[last as usize];
+    let began_ns = over_ns(recorded, first as usize);
+    // It ends where its last wait begins.
+    let ended_ns = over_ns(recorded, last as usize).saturating_sub(end.wait_ns).max(began_ns);
+    Turn { thread, first, last, begun_ns: began_ns, ended_ns }
+}
+
+/// Shortest wait of no period that is for the clock or input, in ns (ours): what others answer takes less, and as long
+/// as it took.
+pub(crate) const TIED_NS_MIN: u64 = 2_000_000;
+
+/// Whether a wait ends at the time at which it ended, though its thread has no period there.
+pub(crate) fn is_tied(event: &Event) -> bool {
+    is_of_clock(event) && event.wait_ns >= TIED_NS_MIN
+}
+
+/// Frames by their marks: from the wait before a slice to the first event behind it. One that a second thread of the
+/// process goes on with (`DrawFrame`) ends there, and not in the first.
+fn marked_turns(recording: &Recording) -> Vec<Turn> {
+    let mut own: Vec<(bool, Turn)> = Vec::new();
+    for frames in &recording.info.frames {
+        let Some(recorded) = recording.threads.get(frames.thread as usize) else { continue };
+        let is_second = frames.marker.starts_with("DrawFrame");
+        let mut turns: Vec<Turn> = Vec::new();
+        for &(since_ns, until_ns) in &frames.spans {
+            let events = &recorded.events;
+            let before = events.partition_point(|event| event.at_ns <= since_ns);
+            let Some(first) = events[..before].iter().rposition(|event| event.wait_ns > 0) else {
+                continue;
+            };
+            let behind = events.partition_point(|event| event.at_ns < until_ns);
+            let Some(last) = events.get(behind).map(|_| behind as u32) else { continue };
+            let found = turn(recorded, frames.thread, first as u32, last);
+            match turns.last_mut().filter(|turn| turn.last > found.first) {
+                Some(turn) => (turn.last, turn.ended_ns) = (found.last, found.ended_ns),
+                None => turns.push(found),
+            }
+        }
+        own.extend(turns.into_iter().map(|turn| (is_second, turn)));
+    }
+    let process = |turn: &Turn| recording.threads[turn.thread as usize].process;
+    let mut firsts: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+    for (at, (_, turn)) in own.iter().enumerate().filter(|(_, (is_second, _))| !is_second) {
+        firsts.insert((process(turn), turn.begun_ns), at);
+    }
+    let mut goes_on = HashSet::new();
+    for at in 0..own.len() {
+        let (true, turn) = own[at] else { continue };
+        let of_process = firsts.range((process(&turn), 0)..=(process(&turn), turn.begun_ns));
+        if let Some((&(_, begun_ns), &first)) = of_process.last() {
+            own[at].1.begun_ns = begun_ns;
+            goes_on.insert(first);
+        }
+    }
+    own.iter()
+        .enumerate()
+        .filter(|(at, _)| !goes_on.contains(at))
+        .map(|(_, (_, turn))| *turn)
+        .collect()
+}
+
+fn count(recording: &Recording, turns: &[Turn], period_ns: u64, marked: bool) -> FrameCount {
+    let late =
+        turns.iter().filter(|turn| turn.ended_ns > turn.begun_ns.saturating_add(period_ns)).count();
+    let mut threads: Vec<String> = Vec::new();
+    for turn in turns {
+        let name = &recording.threads[turn.thread as usize].name;
+        if !threads.contains(name) {
+            threads.push(name.clone());
+        }
+    }
+    FrameCount { period_ns, threads, marked, frames: turns.len(), late }
+}
+
+/// The path back from what ends last.
+#[derive(Default)]
+struct Path {
+    ns: u64,
+    /// Waits for the clock or outside, and how long those of each thread were, in ns.
+    waits: usize,
+    waits_ns: BTreeMap<u32, u64>,
+}
+
+impl Path {
+    fn back(recording: &Recording) -> Self {
+        let threads = &recording.threads;
+        let end_ns =
+            |thread: &u32| threads[*thread as usize].events.last().map_or(0, |event| event.at_ns);
+        let Some(mut thread) = (0..threads.len() as u32).max_by_key(end_ns) else {
+            return Self::default();
+        };
+        let mut found = Self { ns: end_ns(&thread), ..Self::default() };
+        let mut next = threads[thread as usize].events.len();
+        // Clocks of cores may differ, so that it might go to and fro.
+        for _ in 0..recording.events() {
+            let Some(at) = next.checked_sub(1) else { break };
+            let event = &threads[thread as usize].events[at];
+            next = at;
+            let cause = match (event.kind, Wake::from_aux(event.aux)) {
+                (Kind::Block, Wake::Thread(waker)) => Some(waker),
+                (Kind::Join, _) => Some(event.object),
+                (Kind::Start, _) => event.aux.checked_sub(1),
+                _ => None,
+            };
+            if is_of_clock(event) {
+                found.waits += 1;
+                *found.waits_ns.entry(thread).or_default() += event.wait_ns;
+            } else if let Some(cause) =
+                cause.filter(|&cause| cause != thread && (cause as usize) < threads.len())
+            {
+                thread = cause;
+                next = threads[cause as usize]
+                    .events
+                    .partition_point(|other| other.at_ns <= event.at_ns);
+            }
+        }
+        found
+    }
+
+    fn share(&self, ns: u64) -> f64 {
+        ns as f64 / self.ns.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next number of a simple generator, 0 to 1 (Numerical Recipes' constants).
+    fn random(state: &mut u64) -> f64 {
+        *state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn poisson(seed: u64, mean_ms: f64, count: usize) -> Vec<u64> {
+        let (mut state, mut at_ns) = (seed, 0.0);
+        let mut next = || {
+            at_ns -= mean_ms * 1e6 * (1.0 - random(&mut state)).ln();
+            at_ns as u64
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn random_wake_ups_hardly_ever_have_a_period() {
+        let mut found = 0;
+        for seed in 0..1_500_u64 {
+            let (mean_ms, count) =
+                ([2.0, 5.0, 12.0, 17.0, 40.0][seed as usize % 5], 12 + seed as usize % 300);
+            found += usize::from(period(&poisson(seed * 7919 + 1, mean_ms, count)).is_some());
+        }
+        assert!(found <= 3, "{found} of 1500");
+        assert_eq!(period(&[]), None);
+        assert_eq!(period(&[1, 2]), None);
+        assert_eq!(period(&[5; 100]), None);
+    }
+
+    #[test]
+    fn vsync_is_found_beside_jitter_gaps_and_other_wake_ups() {
+        for (hz, seed) in [(60.0, 1_u64), (90.0, 2), (120.0, 3), (60.03, 4)] {
+            let (mut state, period_ns) = (seed, 1e9 / hz);
+            let mut times = Vec::new();
+            for number in 0..240 {
+                // Nothing to draw for 0.4 of the time; every third frame something else wakes it.
+                if number % 50 < 20 {
+                    continue;
+                }
+                let at_ns = number as f64 * period_ns;
+                times.push((at_ns + 150_000.0 * random(&mut state)) as u64);
+                if number % 3 == 0 {
+                    times.push((at_ns + (0.2 + 0.6 * random(&mut state)) * period_ns) as u64);
+                }
+            }
+            let (found_ns, hits) = period(&times).unwrap_or_else(|| panic!("{hz} Hz"));
+            assert!((found_ns as f64 / period_ns - 1.0).abs() < 0.01, "{hz} Hz: {found_ns} ns");
+            assert!(hits.len() >= 140, "{}", hits.len());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+"""What advice compares policies by: time, or what counts for an interactive program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal
+
+from ampsched._core import InputError, Machine, Recording
+from ampsched.comparison import Comparison, Value, change, edp_js, energy_j, latency_p99_ms, per_seed
+from ampsched.execution import Run
+from ampsched.statistics import Estimate, estimate
+
+GoalName = Literal["time", "frames", "latency", "energy", "edp"]
+GOALS: dict[GoalName, str] = {
+    "time": "turnaround",
+    "frames": "late frames, or the 95th percentile of frames if none is late",
+    "latency": "the 99th percentile of wake-up latencies",
+    "energy": "energy",
+    "edp": "energy x delay: turnaround, or of frames the 95th percentile",
+}
+"""What each goal compares."""
+GOVERNOR = "schedutil"
+"""What sets clocks by default if the goal is not time: Linux's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number by which runs are compared; less is better.
+
+    Attributes:
+        name: What it is.
+        value: Of a run.
+        text: A value in words.
+        less: What is said of a policy that has less of it.
+        is_share: Whether values are shares, 0 to 1, whose differences are told, and not ratios.
+    """
+
+    name: str
+    value: Value
+    text: Callable[[float], str]
+    less: str
+    is_share: bool = False
+
+    def change(self, runs: Sequence[Run], reference: Sequence[Run]) -> Estimate:
+        """Of runs against a reference, paired by seed: -0.1 is 10 % less, or 10 points less of shares."""
+        if not self.is_share:
+            return change(runs, reference, self.value)
+        pairs = zip(per_seed(runs, self.value), per_seed(reference, self.value), strict=True)
+        return estimate([mine - other for mine, other in pairs])
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is asked for, and why that.
+
+    Attributes:
+        name: Which.
+        why: Who says so, or what was found in the recording, in words.
+        is_interactive: Whether the recording is of an interactive program: its makespan says nothing.
+        governor: Who sets clocks.
+    """
+
+    name: GoalName
+    why: str
+    is_interactive: bool = False
+    governor: str = "none"
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether energy is accounted for."""
+        return self.name in ("energy", "edp")
+
+    @property
+    def text(self) -> str:
+        """The goal and the governor, in words."""
+        clocks = f"; governor {self.governor}" if self.governor != "none" else ""
+        return f"{self.name} ({self.why}){clocks}"
+
+
+TIME = Goal("time", "nothing waits for a clock, vsync or input most of the time")
+
+
+def interaction(recording: Recording) -> dict[str, Any] | None:
+    """What is known of a recording as of an interactive program; None if it is not one."""
+    found = recording.interactive()
+    return None if found is None else json.loads(found)
+
+
+def goal_of(
+    recording: Recording, machine: Machine, asked: GoalName | None = None, governor: str | None = None
+) -> Goal:
+    """The goal that is asked for, else the one that fits the recording.
+
+    Raises:
+        InputError: There is no such goal, the recording has no frames, or the machine has no power.
+    """
+    if asked is not None and asked not in GOALS:
+        raise InputError(f'goal = "{asked}" is not one of {", ".join(GOALS)}')
+    found = interaction(recording)
+    frames = found and found["frames"]
+    name, why = asked or "time", "asked for" if asked else TIME.why
+    if asked is None and found is not None:
+        name, why = ("frames" if frames else "latency"), words(found)
+    if name == "frames" and not frames:
+        raise InputError(
+            "--goal frames: no period of frames was found in the recording (without one: time, latency, energy, edp)"
+        )
+    clusters = range(len(machine.clusters))
+    if name in ("energy", "edp") and not all(machine.energy_model(cluster) for cluster in clusters):
+        raise InputError(
+            f"--goal {name}: {machine.name} says nothing of its power (take a machine with power, or --goal latency)"
+        )
+    has_clocks = any(len(machine.frequencies_mhz(cluster)) > 1 for cluster in clusters)
+    default = GOVERNOR if has_clocks and name != "time" else "none"
+    return Goal(name, why, found is not None, governor or default)
+
+
+def words(found: dict[str, Any]) -> str:
+    """What was found of an interactive program, in words."""
+    frames = found["frames"]
+    if not frames:
+        return f"{found['waiting']:.0%} of its time it waits for a clock or for outside, without a period"
+    how = "marked frames" if frames["marked"] else "wake-ups"
+    first, *others = frames["threads"] or ["no thread"]
+    more = f" and {len(others)} more" if others else ""
+    late = f"{frames['late']} of {frames['frames']} were late"
+    return f"a period of {frames['period_ns'] / 1e6:.1f} ms was found in {how} of {first}{more}; {late}"
+
+
+def metric_of(goal: Goal, comparison: Comparison) -> Metric:
+    """By what these runs are compared."""
+    if goal.name == "time":
+        return Metric("turnaround", _makespan_s, lambda s: f"{s:.3g} s", "shorter")
+    if goal.name == "frames":
+        if any(late_share(run) > 0 for run in comparison.runs):
+            return Metric(
+                "late frames", late_share, lambda share: f"{share:.1%} late", "fewer late frames", True
+            )
+        return Metric("frames, p95", frame_p95_ms, _ms, "shorter frames (p95; none is late)")
+    if goal.name == "latency":
+        return Metric("wake-up latency, p99", latency_p99_ms, _ms, "shorter wake-up latency (p99)")
+    if goal.name == "energy":
+        return Metric("energy", energy_j, lambda joule: f"{joule:.3g} J", "less energy")
+    if not goal.is_interactive:
+        return Metric(
+            "energy x turnaround", edp_js, lambda product: f"{product:.3g} J s", "less energy x turnaround"
+        )
+    has_frames = any(app.periods for run in comparison.runs for app in run.outcome.apps)
+    delay_ms, what = (frame_p95_ms, "frames") if has_frames else (latency_p99_ms, "latency")
+    return Metric(
+        f"energy x {what}",
+        lambda run: energy_j(run) * delay_ms(run),
+        lambda product: f"{product:.3g} J ms",
+        f"less energy x {what}",
+    )
+
+
+def late_share(run: Run) -> float:
+    """Share of a run's frames that are late, 0 to 1."""
+    periods = [app.periods for app in run.outcome.apps if app.periods]
+    return sum(each.missed for each in periods) / max(1, sum(each.count for each in periods))
+
+
+def frame_p95_ms(run: Run) -> float:
+    """95th percentile of the time from the begin of a run's frames to their end, in ms."""
+    found = [app.periods.response.p95_ns for app in run.outcome.apps if app.periods]
+    return fmean(found) / 1e6 if found else 0.0
+
+
+def _makespan_s(run: Run) -> float:
+    return run.outcome.makespan_ns / 1e9
+
+
+def _ms(value: float) -> str:
+    return f"{value:.3g} ms"

@@ -202,7 +202,8 @@ def _elsewhere(step: dict[str, Any]) -> str:
 def generation(release: str) -> str:
     """The policy that stands for a kernel: `linux` of the newest version that is not after its release.
 
-    The newest of all if the release is not known, the oldest if it is older than all.
+    The newest of all if the release is not known, the oldest if it is older than all. Kernels 5 place threads by
+    energy, as 6.1 does and 4.14 does not.
     """
     versions = sorted(
         next(param.one_of for param in policy_info("linux").params if param.name == "kernel"), key=_order
@@ -211,7 +212,7 @@ def generation(release: str) -> str:
     if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].split("-")[0].isdigit()):
         return f"linux:kernel={versions[-1]:g}"
     wanted = (int(numbers[0]), int(numbers[1].split("-")[0]))
-    fitting = [version for version in versions if _order(version) <= wanted]
+    fitting = [version for version in versions if _order(version) <= (wanted if wanted[0] != 5 else (6, 1))]
     return f"linux:kernel={(fitting or versions)[-1 if fitting else 0]:g}"
 
 

@@ -216,6 +216,6 @@ fn all_samples_keep_the_balance_of_time() {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         let found = observe(name, &bytes, &Asked::default()).unwrap();
         check(&found);
-        assert!(found.threads.len() > 2 && found.duration_ns > 0, "{name}");
+        assert!(!found.threads.is_empty() && found.duration_ns > 0, "{name}");
     }
 }

@@ -25,6 +25,7 @@ from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.markdown import WIDTH, page
 from ampsched.policy import policies
+from ampsched.recording import observed
 from ampsched.registry import Param, Registered
 from ampsched.tasks import task_policies, task_programs
 from ampsched.words import Group, Word, plain, words
@@ -321,6 +322,26 @@ def _entries(rows: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"- {head}: {' '.join(text.split())}" for head, text in rows)
 
 
+def trace_metrics_page() -> str:
+    """What `ampsched check` measures in traces."""
+    rows = [(f"`{each.name}`{observed.unit(each)}", f"{each.meaning}.") for each in observed.METRICS]
+    of_cluster = [
+        (f"`{name}.CLUSTER` {unit}", f"{meaning}.") for name, unit, meaning, *_ in observed.CLUSTER_METRICS
+    ]
+    return page(
+        NOTE,
+        "# Metrics of traces",
+        "`ampsched check TRACE` measures these; `--limit 'NAME<=VALUE'` makes it end with exit code 1 where one is exceeded. "
+        "Wake-up latency is [defined here](latency.md). Numbers of threads are those of the threads that count "
+        "(`--command`, `--pid`), numbers of CPUs of the whole system.",
+        _entries(rows),
+        "With a machine, for each of its clusters:",
+        _entries(of_cluster),
+        "The load of a thread in a window of 100 ms is its CPU time there, weighted by the capacity of its core at the clock "
+        "of the moment (at the highest if the trace has no clocks), over the window.",
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "policies.md": policies_page,
@@ -329,6 +350,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "task-programs.md": task_programs_page,
     "policy-words.md": words_page,
     "catalog.md": catalog_page,
+    "trace-metrics.md": trace_metrics_page,
     "python.md": python_page,
 }
 

@@ -10,9 +10,12 @@ use crate::recording::Recording;
 
 /// What to import, of its JSON.
 pub fn options(file: &str, text: &str) -> PyResult<import::Options> {
-    serde_json::from_str(text).map_err(|error| {
-        input(&ampsched_model::InputError::new(file, "options", error.to_string()))
-    })
+    read(file, "options", text)
+}
+
+fn read<T: serde::de::DeserializeOwned>(file: &str, what: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text)
+        .map_err(|error| input(&ampsched_model::InputError::new(file, what, error.to_string())))
 }
 
 /// The recording in the bytes of a trace; `options` is the JSON of what to import, `file` its path for messages.
@@ -26,6 +29,51 @@ pub fn import_trace(
     let options = self::options(&file, options)?;
     let found = interruptible(py, move |_| import::import(&file, &data, &options))?;
     found.map(Recording::from).map_err(|error| input(&error))
+}
+
+/// The same of a trace that keeps what the scheduler did; the kernel's number of each thread; when the recording begins,
+/// in ns of the trace's clock.
+#[pyfunction]
+pub fn import_clocked(
+    py: Python<'_>,
+    file: String,
+    data: PyBackedBytes,
+    options: &str,
+) -> PyResult<(Recording, Vec<u32>, u64)> {
+    let options = self::options(&file, options)?;
+    let found = interruptible(py, move |_| import::import_clocked(&file, &data, &options))?;
+    let found = found.map_err(|error| input(&error))?;
+    Ok((Recording::from(found.recording), found.tids, found.origin_ns))
+}
+
+/// What a trace says of the scheduler that made it, as JSON of `import::Observed`; `asked` is that of `import::Asked`.
+#[pyfunction]
+pub fn observe_trace(
+    py: Python<'_>,
+    file: String,
+    data: PyBackedBytes,
+    asked: &str,
+) -> PyResult<String> {
+    let asked = read(&file, "asked", asked)?;
+    let found = interruptible(py, move |_| import::observe(&file, &data, &asked))?;
+    let found = found.map_err(|error| input(&error))?;
+    Ok(serde_json::to_string(&found).expect("numbers and texts are JSON"))
+}
+
+/// What a trace tells of one thread around one moment, as JSON of `import::Around`, of that of `import::Question`.
+#[pyfunction]
+pub fn trace_around(
+    py: Python<'_>,
+    file: String,
+    data: PyBackedBytes,
+    asked: &str,
+    question: &str,
+) -> PyResult<String> {
+    let asked = read(&file, "asked", asked)?;
+    let question = read(&file, "question", question)?;
+    let found = interruptible(py, move |_| import::around(&file, &data, &asked, &question))?;
+    let found = found.map_err(|error| input(&error))?;
+    Ok(serde_json::to_string(&found).expect("numbers and texts are JSON"))
 }
 
 /// The recording in pages of the kernel's ring buffers, of each core one behind the other. `about`: how a page begins,

@@ -72,7 +72,10 @@ mod _core {
     #[pymodule_export]
     use super::error::{InputError, check_memory};
     #[pymodule_export]
-    use super::imports::{import_pages, import_trace, trace_forms, wake_ups, work_ns};
+    use super::imports::{
+        import_clocked, import_pages, import_trace, observe_trace, trace_around, trace_forms,
+        wake_ups, work_ns,
+    };
     #[pymodule_export]
     use super::kernels::{Kernel, kernels};
     #[pymodule_export]

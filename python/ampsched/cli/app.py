@@ -20,6 +20,7 @@ from ampsched.cli import (
     advising,
     analysing,
     calibrating,
+    checking,
     comparing,
     completing,
     counting,
@@ -67,6 +68,7 @@ app.command("limit", epilog=limiting.EXAMPLES)(limiting.limit)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import", epilog=importing.IMPORT_EXAMPLES)(importing.import_trace)
+app.command("check", epilog=checking.EXAMPLES)(checking.check)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
 app.command("record", epilog=recording.EXAMPLES, context_settings=recording.COMMAND_LAST)(recording.record)
 app.command("lift", epilog=lifting.EXAMPLES)(lifting.lift)

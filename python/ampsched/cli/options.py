@@ -91,10 +91,11 @@ WORKLOAD_HELP = (
 )
 POLICY_HELP = "Policy with parameters, such as colab:literal=1, or a class in a file, FILE.py:CLASS"
 
-Machine = Annotated[
-    str,
-    typer.Option("--machine", "-m", metavar="NAME", help=f"{MACHINE_HELP}.", autocompletion=complete_machine),
-]
+_MACHINE = typer.Option(
+    "--machine", "-m", metavar="NAME", help=f"{MACHINE_HELP}.", autocompletion=complete_machine
+)
+Machine = Annotated[str, _MACHINE]
+MachineOfTrace = Annotated[str | None, _MACHINE]
 Machines = Annotated[
     str,
     typer.Option(
@@ -105,12 +106,11 @@ Machines = Annotated[
         autocompletion=complete_machine,
     ),
 ]
-Workload = Annotated[
-    str,
-    typer.Option(
-        "--workload", "-w", metavar="NAME", help=f"{WORKLOAD_HELP}.", autocompletion=complete_workload
-    ),
-]
+_WORKLOAD = typer.Option(
+    "--workload", "-w", metavar="NAME", help=f"{WORKLOAD_HELP}.", autocompletion=complete_workload
+)
+Workload = Annotated[str, _WORKLOAD]
+WorkloadOrTrace = Annotated[str | None, _WORKLOAD]
 Workloads = Annotated[
     str,
     typer.Option(

@@ -15,6 +15,7 @@ mod lacking;
 mod missing;
 mod naming;
 mod npz;
+mod observed;
 mod page;
 mod pages;
 mod perf_data;
@@ -36,10 +37,14 @@ use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
 pub use frames::Frames;
+pub use observed::{
+    Around, Asked, AtClock, CpuSeen, KnownCluster, Observed, Placed, Question, Step, ThreadSeen,
+};
 pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
 
-use crate::Recording;
+use crate::{Clocked, Recording};
+use event::Story;
 use stream::SPEED_UNITS;
 
 /// What to import of a trace, and what its reader knows beside it.
@@ -159,10 +164,50 @@ pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, 
     if npz::is_form(bytes) {
         return npz::recording(file, bytes, options)?.checked(file);
     }
+    import_clocked(file, bytes, options).map(|found| found.recording)
+}
+
+/// Reads a trace that keeps what the scheduler did as a recording, with the kernel's numbers of the threads and its
+/// clock.
+///
+/// # Errors
+/// As of [`import`].
+pub fn import_clocked(file: &str, bytes: &[u8], options: &Options) -> Result<Clocked, InputError> {
     let (form, story) = container::story(file, bytes)?;
     let mut options = options.clone();
     if options.recorder.is_empty() {
         options.recorder = form.to_owned();
     }
-    select::recording(file, story.checked(file)?, &options)
+    select::clocked(file, story.checked(file)?, &options)
+}
+
+/// What a trace says of the scheduler that made it.
+///
+/// # Errors
+/// As of [`import`]; the trace keeps no switches (recordings and columns of numpy), has CPUs that the machine lacks, or
+/// too many.
+pub fn observe(file: &str, bytes: &[u8], asked: &Asked) -> Result<Observed, InputError> {
+    observed::of_story(file, bytes.len(), of_scheduler(file, bytes)?, asked)
+}
+
+/// What a trace tells of one thread around one moment.
+///
+/// # Errors
+/// As of [`observe`]; there is no such thread, or the trace has ended before.
+pub fn around(
+    file: &str,
+    bytes: &[u8],
+    asked: &Asked,
+    question: &Question,
+) -> Result<Around, InputError> {
+    observed::around(file, bytes.len(), of_scheduler(file, bytes)?, asked, question)
+}
+
+/// The story of a trace that keeps what the scheduler did.
+fn of_scheduler(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
+    if bytes.starts_with(&crate::MAGIC[..6]) || npz::is_form(bytes) {
+        let message = "keeps what programs did and not what the scheduler did";
+        return Err(InputError::new(file, "", message).with_hint("give the trace itself"));
+    }
+    container::story(file, bytes)?.1.checked(file)
 }

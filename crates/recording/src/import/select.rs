@@ -78,12 +78,7 @@ const TRACERS: &[&str] =
     &["perf", "trace-cmd", "perfetto", "traced", "traced_probes", "lttng", "lttng-sessiond"];
 const TRACER_BEGINNINGS: &[&str] = &["lttng-", "perf-", "perf_"];
 
-/// Makes a recording of what a trace has told.
-pub fn recording(file: &str, story: Story, options: &Options) -> Result<Recording, InputError> {
-    clocked(file, story, options).map(|found| found.recording)
-}
-
-/// The same, with the kernel's numbers of the threads and its clock.
+/// Makes a recording of what a trace has told, with the kernel's numbers of the threads and its clock.
 pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocked, InputError> {
     if !story.events.iter().any(|raw| matches!(raw.what, What::Switch { .. })) {
         return Err(lacking::of_switches(file, &story));
@@ -176,6 +171,15 @@ fn is_tracer(names: &[&str]) -> bool {
     TRACERS.contains(last) || TRACER_BEGINNINGS.iter().any(|beginning| last.starts_with(beginning))
 }
 
+/// Whether one of a thread's names is the wanted one, of which the kernel keeps 15 bytes.
+pub fn is_named(names: &[&str], wanted: &str) -> bool {
+    names.iter().any(|name| {
+        *name == wanted
+            || name.rsplit('/').next() == Some(wanted)
+            || name.len() == 15 && wanted.starts_with(name)
+    })
+}
+
 /// Tracks of the wanted threads in the order of tracks.
 fn choose(
     tracks: &[Track],
@@ -185,18 +189,9 @@ fn choose(
     options: &Options,
 ) -> Vec<usize> {
     let is_wanted = |index: usize| {
-        let file = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
-        let is_named = |wanted: &String| {
-            // The kernel keeps 15 bytes of a name.
-            names[index].iter().any(|name| {
-                *name == wanted.as_str()
-                    || file(name) == *wanted
-                    || name.len() == 15 && wanted.starts_with(name)
-            })
-        };
         options.pids.contains(&tracks[index].tid)
             || options.pids.contains(&processes[index])
-            || options.commands.iter().any(is_named)
+            || options.commands.iter().any(|wanted| is_named(&names[index], wanted))
     };
     let is_all = options.pids.is_empty() && options.commands.is_empty();
     let mut is_chosen = vec![false; tracks.len()];

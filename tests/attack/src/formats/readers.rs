@@ -141,6 +141,7 @@ const PYTHON: &[&str] = &[
     "recording/each_kind.py",
     "recording/lift.py",
     "recording/model_error.py",
+    "recording/observed.py",
     "recording/preload.py",
     "recording/summary.py",
     "recording/system.py",

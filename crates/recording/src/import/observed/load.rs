@@ -1,0 +1,66 @@
+//! Whether threads ran on cores that suit their load.
+//!
+//! The load of a thread in a window is its CPU time there, each ns weighted by the capacity of the CPU at the clock of
+//! that moment, over the length of the window: 1024 is the fastest core at its highest clock all the time. Windows are
+//! those of 100 ms since the begin of the trace (ours). What a thread would have done while it waited does not count.
+
+use super::layout::Layout;
+
+/// Length of a window.
+pub const WINDOW_NS: u64 = 100_000_000;
+/// Part of a capacity that a load may take so that it fits: that of Linux's `fits_capacity` (kernel/sched/fair.c).
+pub const ROOM: f64 = 0.8;
+
+/// The load of one thread, window by window.
+#[derive(Clone, Debug, Default)]
+pub struct Load {
+    /// Number of the window.
+    window: u64,
+    /// CPU time in it, in ns times capacity.
+    done: f64,
+    /// CPU time in it by cluster.
+    by_cluster_ns: Vec<u64>,
+    /// CPU time on clusters that were too small.
+    pub too_small_ns: u64,
+    /// CPU time on clusters though smaller ones would have done.
+    pub too_big_ns: u64,
+}
+
+impl Load {
+    /// The thread has run on a cluster, from one time since the begin to another one.
+    pub fn run(&mut self, layout: &Layout, cluster: usize, times_ns: (u64, u64), capacity: f64) {
+        let (mut from_ns, to_ns) = times_ns;
+        self.by_cluster_ns.resize(layout.clusters().len(), 0);
+        while from_ns < to_ns {
+            let window = from_ns / WINDOW_NS;
+            if window != self.window {
+                self.close(layout, WINDOW_NS);
+                self.window = window;
+            }
+            let until_ns = to_ns.min((window + 1) * WINDOW_NS);
+            self.done += (until_ns - from_ns) as f64 * capacity;
+            self.by_cluster_ns[cluster] += until_ns - from_ns;
+            from_ns = until_ns;
+        }
+    }
+
+    /// The trace has ended.
+    pub fn finish(&mut self, layout: &Layout, end_ns: u64) {
+        let length_ns = end_ns.saturating_sub(self.window * WINDOW_NS).min(WINDOW_NS);
+        self.close(layout, length_ns);
+    }
+
+    fn close(&mut self, layout: &Layout, length_ns: u64) {
+        let load = std::mem::take(&mut self.done) / length_ns.max(1) as f64;
+        let clusters = layout.clusters();
+        let tops = || clusters.iter().map(|cluster| cluster.top().round());
+        for (cluster, ns) in self.by_cluster_ns.iter_mut().enumerate() {
+            let (ns, top) = (std::mem::take(ns), clusters[cluster].top().round());
+            if load > ROOM * top {
+                self.too_small_ns += if tops().any(|other| other > top) { ns } else { 0 };
+            } else if tops().any(|other| other < top && load <= ROOM * other) {
+                self.too_big_ns += ns;
+            }
+        }
+    }
+}

@@ -1,0 +1,327 @@
+"""What a real scheduler did with a thread around a moment, and what a simulated one does there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ampsched import api
+from ampsched._core import InputError, Machine, import_clocked, trace_around
+from ampsched.catalog import Catalog
+from ampsched.explaining import Explanation, Told
+from ampsched.files import read_bytes, shown
+from ampsched.policy import policy_info
+from ampsched.ranges import Range
+from ampsched.recording.observed import clusters_of
+from ampsched.recording.replay import replayed
+from ampsched.settings import MS_MAX
+from ampsched.units import NS_PER_MS
+
+OTHERS_MAX = 8
+"""Most other CPUs of which a sentence tells who runs there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened to the thread, or instead of it.
+
+    Attributes:
+        at_ns: When, since the first event.
+        what: ``woken``, ``runs``, ``lost`` (its CPU), ``blocked``, ``ended``, ``gone``, ``instead`` or ``clock``.
+        cpu: Where.
+        from_cpu: Where it was before, if elsewhere.
+        other: Number and name of the other thread that has part in it; 0 for none.
+        waited_ns: How long it has waited for the CPU.
+        khz: The clock of the CPU, if the trace tells it.
+        elsewhere: Who runs on the other CPUs: CPU, number, name; 0 for nobody.
+        sentence: The same in a sentence.
+    """
+
+    at_ns: int
+    what: str
+    cpu: int | None
+    from_cpu: int | None
+    other: tuple[int, str] | None
+    waited_ns: int | None
+    khz: int | None
+    elsewhere: tuple[tuple[int, int, str], ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A wake-up and where it led.
+
+    Attributes:
+        woken_ns: When, since the first event.
+        runs_ns: When the thread got a core.
+        core: That core.
+    """
+
+    woken_ns: int
+    runs_ns: int
+    core: int
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a trace tells of one thread around one moment.
+
+    Attributes:
+        tid: The kernel's number of the thread.
+        name: Its name.
+        begin_ns: When the first event was, by the trace's clock.
+        namesakes: Numbers of the other threads of that name, if it was asked for by name.
+        state: What it did at the moment: ``running``, ``waiting``, ``blocked``, ``ended`` or ``unknown``.
+        cpu: Where it ran at the moment, or had run before.
+        steps: What happened, in the order of time.
+        placed: All its wake-ups in the trace.
+    """
+
+    tid: int
+    name: str
+    begin_ns: int
+    namesakes: tuple[int, ...]
+    state: str
+    cpu: int | None
+    steps: tuple[Step, ...]
+    placed: tuple[Placed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What a policy does with the same thread in a replay of the trace.
+
+    Attributes:
+        policy: The policy.
+        explanation: Its story around the moment.
+        shift_ns: When the trace's first event was, by the simulation's clock: at most 0.
+        placed: All its wake-ups there.
+        same: Of wake-ups in their order, how many led to the same cluster.
+        compared: Of how many.
+        first: The number of the first that did not, from 0; none if all did.
+        why: Why it was put there, each decision in a line.
+    """
+
+    policy: str
+    explanation: Explanation
+    shift_ns: int
+    placed: tuple[Placed, ...]
+    same: int
+    compared: int
+    first: int | None
+    why: tuple[str, ...]
+
+
+def around(path: Path, machine: Machine | None, thread: str, at_ms: float, window_ms: float = 5.0) -> Around:
+    """What a trace tells of one thread around one moment.
+
+    Args:
+        path: The trace.
+        machine: The machine that it is of, for names of clusters.
+        thread: A thread's name (of several the one with most CPU time) or the kernel's number.
+        at_ms: The moment, in ms since the first event.
+        window_ms: What is told begins so long before the moment and ends so long after it.
+
+    Raises:
+        InputError: The trace cannot be read, is over by then, or has no such thread.
+    """
+    for name, value in (("at_ms", at_ms), ("window_ms", window_ms)):
+        Range(0, MS_MAX).check(name, value)
+    question = {
+        "thread": thread,
+        "at_ns": round(at_ms * NS_PER_MS),
+        "window_ns": round(window_ms * NS_PER_MS),
+    }
+    asked = {"clusters": clusters_of(machine) if machine else []}
+    text = trace_around(shown(path), read_bytes(path), json.dumps(asked), json.dumps(question))
+    values: dict[str, Any] = json.loads(text)
+    steps = tuple(
+        Step(**each, sentence=_sentence(each, machine)) for each in map(_with_tuples, values.pop("steps"))
+    )
+    placed = tuple(Placed(each["woken_ns"], each["runs_ns"], each["cpu"]) for each in values.pop("placed"))
+    return Around(**values | {"namesakes": tuple(values["namesakes"])}, steps=steps, placed=placed)
+
+
+def _with_tuples(step: dict[str, Any]) -> dict[str, Any]:
+    other = step["other"]
+    return step | {
+        "other": None if other is None else tuple(other),
+        "elsewhere": tuple(map(tuple, step["elsewhere"])),
+    }
+
+
+def place_name(machine: Machine | None, core: int) -> str:
+    """A core with its cluster, if that is known."""
+    if machine is None or core >= machine.cores:
+        return f"CPU {core}"
+    return f"CPU {core} ({machine.clusters[machine.cluster_of_core[core]][0]})"
+
+
+def _sentence(step: dict[str, Any], machine: Machine | None) -> str:
+    place = place_name(machine, step["cpu"])
+    other = _thread(step["other"])
+    clock = f" at {step['khz'] / 1e3:.0f} MHz" if step["khz"] else ""
+    match step["what"]:
+        case "woken":
+            return f"is woken by {other or 'an interrupt'} on {place}" + _elsewhere(step)
+        case "runs":
+            waited = "" if step["waited_ns"] is None else f" after {step['waited_ns'] / NS_PER_MS:.3f} ms"
+            moved = step["from_cpu"]
+            came = "" if moved is None else f", moved from {place_name(machine, moved)}"
+            return f"runs on {place}{clock}{waited}{came}" + _elsewhere(step)
+        case "lost":
+            return f"loses {place} to {other or 'nobody'}" + _elsewhere(step)
+        case "instead":
+            return f"waits while {place} runs {other}"
+        case "clock":
+            return f"goes on on {place}{clock}"
+        case "blocked":
+            return f"waits for something else; {place} goes to {other or 'nobody'}"
+        case "ended":
+            return f"ends on {place}"
+        case _:
+            return f"is lost from sight on {place}: events do not fit those before, or are missing"
+
+
+def _thread(other: tuple[int, str] | None) -> str:
+    """Name and number of a thread; empty for none."""
+    return f"{other[1]} {other[0]}".strip() if other and other[0] else ""
+
+
+def _elsewhere(step: dict[str, Any]) -> str:
+    rows = step["elsewhere"]
+    told = [f"{cpu} {f'{name} {tid}' if tid else 'idle'}" for cpu, tid, name in rows[:OTHERS_MAX]]
+    more = [f"{len(rows) - OTHERS_MAX} more"] if len(rows) > OTHERS_MAX else []
+    return f"; elsewhere: {', '.join(told + more)}" if told else ""
+
+
+def generation(release: str) -> str:
+    """The policy that stands for a kernel: `linux` of the newest version that is not after its release.
+
+    The newest of all if the release is not known, the oldest if it is older than all. Kernels 5 place threads by
+    energy, as 6.1 does and 4.14 does not.
+    """
+    versions = sorted(
+        next(param.one_of for param in policy_info("linux").params if param.name == "kernel"), key=_order
+    )
+    numbers = release.split(".")
+    if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].split("-")[0].isdigit()):
+        return f"linux:kernel={versions[-1]:g}"
+    wanted = (int(numbers[0]), int(numbers[1].split("-")[0]))
+    fitting = [version for version in versions if _order(version) <= (wanted if wanted[0] != 5 else (6, 1))]
+    return f"linux:kernel={(fitting or versions)[-1 if fitting else 0]:g}"
+
+
+def _order(version: float) -> tuple[int, int]:
+    """6.18 comes after 6.6."""
+    major, _, minor = f"{version:g}".partition(".")
+    return int(major), int(minor or 0)
+
+
+def simulated(
+    path: Path, machine: Machine, seen: Around, at_ms: float, window_ms: float = 5.0, policy: str = ""
+) -> Simulated:
+    """What a policy does with a thread in a replay of the trace on its machine.
+
+    Args:
+        path: The trace.
+        machine: The machine that it is of.
+        seen: What the trace tells of the thread.
+        at_ms: The moment, in ms since the trace's first event.
+        window_ms: As for `around`.
+        policy: The policy; by default `linux` of the trace's kernel.
+
+    Raises:
+        InputError: The thread is of the kernel and not replayed, or the replay ends before.
+    """
+    speeds = _speeds(machine)
+    recording, tids, origin_ns = import_clocked(shown(path), read_bytes(path), json.dumps({"speeds": speeds}))
+    if seen.tid not in tids:
+        raise InputError(
+            f"{path}: {seen.name} {seen.tid} is not replayed: it is of the kernel or of a recorder"
+        )
+    number = len(tids) - 1 - tids[::-1].index(seen.tid)
+    policy = policy or generation(json.loads(recording.info)["kernel"])
+    workload = replayed(Catalog.shipped(), recording, path).workload
+    shift_ns = seen.begin_ns - origin_ns
+    at_ns = max(0, round(at_ms * NS_PER_MS) + shift_ns)
+    whole = _explained(
+        machine, workload, policy, _names(recording.threads[number][0], number, workload.apps[0][0]), at_ns
+    )
+    placed = tuple(_placed(whole.events))
+    pairs = list(zip(seen.placed, placed, strict=False))
+    of = machine.cluster_of_core
+    differs = [of[real.core] != of[made.core] for real, made in pairs]
+    first = differs.index(True) if True in differs else None
+    window_ns = round(window_ms * NS_PER_MS)
+    events = tuple(told for told in whole.events if abs(told.at_ns - at_ns) <= window_ns)
+    why = () if first is None else tuple(_why(whole.events, placed[first]))
+    return Simulated(
+        policy=policy,
+        explanation=_within(whole, events, at_ns, window_ns),
+        shift_ns=shift_ns,
+        placed=placed,
+        same=len(pairs) - sum(differs),
+        compared=len(pairs),
+        first=first,
+        why=why,
+    )
+
+
+def _speeds(machine: Machine) -> list[float]:
+    tops = [machine.energy_model(cluster)[-1][1] for cluster in range(len(machine.clusters))]
+    return [tops[cluster] for cluster in machine.cluster_of_core]
+
+
+def _names(name: str, number: int, app: str) -> list[str]:
+    """How the replay may call a thread."""
+    base = f"{name}.{number}" if name else f"t{number}"
+    return [f"{app}/{base}", f"{app}/{base}.0"]
+
+
+def _explained(
+    machine: Machine, workload: api.WorkloadLike, policy: str, names: Sequence[str], at_ns: int
+) -> Explanation:
+    """All that happens to a thread in a simulation, whichever of the names it has."""
+    for name in names[:-1]:
+        try:
+            return _ask(machine, workload, policy, name, at_ns)
+        except InputError as error:
+            if "no thread" not in str(error):
+                raise
+    return _ask(machine, workload, policy, names[-1], at_ns)
+
+
+def _ask(machine: Machine, workload: api.WorkloadLike, policy: str, name: str, at_ns: int) -> Explanation:
+    return api.explain(
+        machine, workload, policy, thread=name, at_ms=at_ns / NS_PER_MS, window_ms=MS_MAX, core_order="as-is"
+    )
+
+
+def _placed(events: Sequence[Told]) -> Iterator[Placed]:
+    """Wake-ups and where they led."""
+    woken: Told | None = None
+    for told in events:
+        if told.what == "woken":
+            woken = told
+        elif told.what == "runs" and woken is not None and told.core is not None:
+            yield Placed(woken.at_ns, told.at_ns, told.core)
+            woken = None
+
+
+def _why(events: Sequence[Told], placed: Placed) -> Iterator[str]:
+    """What was decided from a wake-up to a core, and by what values."""
+    for told in events:
+        if placed.woken_ns <= told.at_ns <= placed.runs_ns and told.what != "passed":
+            details = told.details()
+            yield f"{told.sentence}{f' [{details}]' if details else ''}"
+
+
+def _within(whole: Explanation, events: tuple[Told, ...], at_ns: int, window_ns: int) -> Explanation:
+    """The part of an explanation within a window."""
+    from_ns, to_ns = max(whole.from_ns, at_ns - window_ns), min(whole.to_ns, at_ns + window_ns)
+    return replace(whole, events=events, from_ns=from_ns, to_ns=to_ns)

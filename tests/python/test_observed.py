@@ -1,0 +1,218 @@
+"""What traces say of the schedulers that made them: ``ampsched check`` and ``ampsched explain TRACE``."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Ampsched
+
+from ampsched import InputError
+from ampsched.catalog import Catalog
+from ampsched.recording.around import around, generation, simulated
+from ampsched.recording.observed import CLUSTER_METRICS, METRICS, limits, metrics, observe
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "crates/recording/tests/samples"
+MACHINE = "exynos5422:little=1:big=1"
+MS = 1_000_000
+SWITCHES = (
+    # ms, CPU, who leaves in which state, who comes
+    (0, 0, "swapper/0 0 R", "a 10"),
+    (0, 1, "swapper/1 0 R", "b 20"),
+    (15, 0, "a 10 R+", "c 30"),
+    (20, 1, "b 20 S", "swapper/1 0"),
+    (25, 0, "c 30 S", "a 10"),
+    (40, 0, "a 10 R", "swapper/0 0"),
+    (40.5, 1, "swapper/1 0 R", "a 10"),
+    (100, 1, "a 10 S", "swapper/1 0"),
+)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """100 ms of three threads on a little and a big core."""
+    lines = [
+        (10, "b-20 [001] d..2. 1.010000: sched_waking: comm=c pid=30 prio=120 target_cpu=000"),
+    ]
+    for ms, cpu, leaves, comes in SWITCHES:
+        (left, tid, state), (name, to) = leaves.split(), comes.split()
+        lines.append(
+            (
+                ms,
+                f"{left}-{tid} [{cpu:03}] d..2. {1 + ms / 1e3:.6f}: sched_switch: prev_comm={left} prev_pid={tid} "
+                f"prev_prio=120 prev_state={state} ==> next_comm={name} next_pid={to} next_prio=120",
+            )
+        )
+    path = tmp_path_factory.mktemp("traces") / "hand.txt"
+    path.write_text("".join(f"{line}\n" for _, line in sorted(lines, key=lambda line: line[0])))
+    return path
+
+
+def test_metrics_of_a_trace_made_by_hand(trace: Path) -> None:
+    seen = observe(trace, Catalog.shipped().machine(MACHINE))
+    found = {metric.name: metric.value(seen) for metric in metrics(seen.clusters)}
+    assert found["duration_ms"] == 100
+    assert found["busy_pct"] == pytest.approx(100 * 119.5 / 200)
+    assert found["switches_per_s"] == pytest.approx(50)
+    assert found["migrations_per_s"] == found["cluster_migrations_per_s"] == pytest.approx(10)
+    assert found["preemptions_per_s"] == pytest.approx(20)
+    assert found["latency_p50_ms"] == found["latency_max_ms"] == 5
+    assert found["longest_wait_ms"] == 10
+    assert found["runnable_mean"] == pytest.approx(1.35)
+    assert found["beside_idle_ms_per_s"] == found["beside_idle_big_ms_per_s"] == pytest.approx(50)
+    assert found["too_small_pct"] == pytest.approx(100 * 30 / 119.5)
+    assert found["cpu_time_pct.little"] == pytest.approx(100 * 40 / 119.5)
+    assert found["busy_pct.big"] == pytest.approx(79.5)
+    assert found["busy_clock_mhz.big"] is None
+    alone = observe(trace, commands=["c"])
+    assert [(thread.name, thread.cpu_ns) for thread in alone.threads] == [("c", {0: 10 * MS})]
+
+
+def test_every_metric_of_every_sample_has_a_sensible_value() -> None:
+    names = [metric.name for metric in METRICS]
+    assert len(names) == len(set(names))
+    for name in ("ftrace.txt", "perf.data", "perf-script.txt", "trace-6.dat", "perfetto.pftrace"):
+        seen = observe(SAMPLES / name)
+        for metric in metrics():
+            value = metric.value(seen)
+            assert value is not None or metric.needs, metric.name
+            assert value is None or value >= 0, metric.name
+            assert value is None or metric.unit != "%" or value <= 100 + 1e-9, metric.name
+
+
+def test_limits_decide_the_exit_code(ampsched_here: Ampsched, trace: Path) -> None:
+    held = ampsched_here("check", str(trace), "--limit", "migrations_per_s<=10", "--limit", "busy_pct>=59.7%")
+    assert held.code == 0, held.err
+    assert "migrations_per_s" in held.out
+    broken = ampsched_here(
+        "check", str(trace), "-m", MACHINE, "--limit", "migrations_per_s<=8", "--limit", "busy_pct.big >= 90"
+    )
+    assert broken.code == 1
+    assert broken.err.splitlines() == [
+        "limit violated: migrations_per_s <= 8 1/s: it is 10 1/s, over by 2 1/s",
+        "limit violated: busy_pct.big >= 90 %: it is 79.5 %, short by 10.5 %",
+    ]
+    data = ampsched_here("check", str(trace), "--limit", "latency_p99_ms<=4ms", "--json")
+    assert data.code == 1
+    values = json.loads(data.out)
+    assert values["limits"] == [
+        {"metric": "latency_p99_ms", "limit": "latency_p99_ms <= 4 ms", "holds": False, "excess": 1.0}
+    ]
+    assert values["cpus"][0]["busy_ns"] == 40 * MS
+    rows = ampsched_here("check", str(trace), "--format", "csv").out.splitlines()
+    assert len(rows) == 1 + len(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--limit", "migrations<=1"), 'there is no metric "migrations" (there are duration_ms, '),
+        (("--limit", "busy_pct=1"), "is no limit (NAME<=VALUE or NAME>=VALUE)"),
+        (("--limit", "busy_pct<=many"), '"many" is not a number'),
+        (("--limit", "busy_pct<=nan"), '"nan" is not a number'),
+        (("--limit", "busy_pct<=5ms"), "busy_pct is in %, not in ms"),
+        (("--limit", "too_small_pct<=5"), "is not known: it needs --machine with unequal clusters"),
+        (("--command", "nobody"), "has no thread of nobody"),
+        (("-m", "2B2S:big=1:little=0"), "has CPU 1, and the machine has 1 cores"),
+        (("-m", "nowhere"), 'machine "nowhere"'),
+    ],
+)
+def test_bad_checks_are_one_line(
+    ampsched_here: Ampsched, trace: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    ended = ampsched_here("check", str(trace), *arguments)
+    assert ended.code == 2
+    assert words in ended.err
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("\n") == 1
+
+
+def test_what_needs_an_event_says_so_without_it(tmp_path: Path, trace: Path) -> None:
+    path = tmp_path / "no-wakes.txt"
+    path.write_text("".join(f"{line}\n" for line in trace.read_text().splitlines() if "waking" not in line))
+    seen = observe(path)
+    assert any("sched_waking" in line for line in seen.unknown)
+    (limit,) = limits(["latency_p50_ms<=1"], ())
+    with pytest.raises(InputError, match="needs wake-ups"):
+        limit.excess(seen)
+
+
+def test_the_page_tells_residency_and_limits(ampsched_here: Ampsched, trace: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ended = ampsched_here("check", str(trace), "-m", MACHINE, "--limit", "busy_pct<=1", "--html", str(page))
+    assert ended.code == 1
+    text = page.read_text()
+    assert "1 of 1 limits violated" in text
+    assert "little 40.0" in text
+    assert all(f"{name}.big" in text for name, *_ in CLUSTER_METRICS[:2])
+
+
+def test_what_happened_around_a_moment(trace: Path) -> None:
+    on = Catalog.shipped().machine(MACHINE)
+    seen = around(trace, on, "a", 20, 25)
+    assert (seen.tid, seen.state, seen.cpu) == (10, "waiting", 0)
+    assert [(step.at_ns / MS, step.what) for step in seen.steps] == [
+        (15, "lost"),
+        (25, "runs"),
+        (40, "lost"),
+        (40.5, "runs"),
+    ]
+    lost, runs, _, moved = seen.steps
+    assert lost.sentence == "loses CPU 0 (little) to c 30; elsewhere: 1 b 20"
+    assert runs.sentence == "runs on CPU 0 (little) after 10.000 ms; elsewhere: 1 idle"
+    assert "moved from CPU 0 (little)" in moved.sentence
+    woken = around(trace, None, "30", 12)
+    assert [step.what for step in woken.steps] == ["woken", "runs"]
+    assert woken.steps[0].sentence.startswith("is woken by b 20 on CPU 1")
+    assert [(each.woken_ns / MS, each.runs_ns / MS, each.core) for each in woken.placed] == [(10, 15, 0)]
+    with pytest.raises(InputError, match='has no thread "d"'):
+        around(trace, None, "d", 1)
+    with pytest.raises(InputError, match=r"after the end of the trace at 100\.000 ms"):
+        around(trace, None, "a", 101)
+
+
+def test_a_replay_stands_beside_the_trace(ampsched_here: Ampsched, trace: Path) -> None:
+    on = Catalog.shipped().machine(MACHINE)
+    made = simulated(trace, on, around(trace, on, "a", 20), 20)
+    assert made.policy == "linux:kernel=7.3"
+    assert made.explanation.name.endswith("/a.0")
+    told = ampsched_here("explain", str(trace), "-m", MACHINE, "--thread", "a", "--at", "20")
+    assert told.code == 0, told.err
+    assert "In the trace a 10 is waiting after CPU 0 (little) at 20.000 ms." in told.out
+    assert "Under linux:kernel=7.3, in a replay:" in told.out
+    for arguments, words in {
+        (str(trace), "-w", "sync-1"): "exclude each other",
+        ("-m", "2B2S"): "--workload NAME is missing (or give a TRACE)",
+        (): "--machine NAME is missing (or give a TRACE)",
+    }.items():
+        ended = ampsched_here("explain", *arguments, "--thread", "a", "--at", "20")
+        assert (ended.code, ended.err.count("\n")) == (2, 1)
+        assert words in ended.err
+
+
+def test_generations_of_kernels() -> None:
+    found = {
+        release: generation(release)
+        for release in (
+            "3.18.20",
+            "4.14.78-g1",
+            "4.19.0-rc3",
+            "5.15",
+            "6.8.0",
+            "6.18-rc1",
+            "9.1",
+            "2.6.32",
+            "",
+        )
+    }
+    assert found == {
+        "3.18.20": "linux:kernel=3.16",
+        "4.14.78-g1": "linux:kernel=4.14",
+        "4.19.0-rc3": "linux:kernel=4.14",
+        "5.15": "linux:kernel=6.1",
+        "6.8.0": "linux:kernel=6.6",
+        "6.18-rc1": "linux:kernel=6.18",
+        "9.1": "linux:kernel=7.3",
+        "2.6.32": "linux:kernel=3.16",
+        "": "linux:kernel=7.3",
+    }

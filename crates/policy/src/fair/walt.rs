@@ -354,6 +354,13 @@ impl Walt {
         self.cores[core].top = top;
     }
 
+    /// Work of all cores in the window before.
+    #[cfg(test)]
+    pub fn work_before(&mut self, now_ns: Ns) -> u64 {
+        (0..self.cores.len()).for_each(|core| self.roll(core, now_ns));
+        self.cores.iter().map(|core| core.work.before).sum()
+    }
+
     /// Whether the sums of demands are those of the queued threads.
     ///
     /// # Errors

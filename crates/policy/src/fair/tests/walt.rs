@@ -173,6 +173,37 @@ fn demand_and_work_are_those_of_the_definition() {
     }
 }
 
+#[test]
+fn no_work_is_lost_when_threads_move() {
+    for seed in 0..50 {
+        let mut draw = Draw::new(seed);
+        let mut walt = Walt::new(WINDOW_NS, [0, 0, 1].into_iter().map(|cluster| (cluster, 1024)));
+        for thread in 0..4 {
+            walt.add();
+            walt.start(thread, thread % 3, 0);
+            walt.enter(thread, 0);
+        }
+        for window in 1..40 {
+            let mut ran_ns = 0;
+            for step in 0..10 {
+                let now_ns = (window - 1) * WINDOW_NS + step * 2 * MS + draw.bits() % MS;
+                let thread = (draw.bits() % 4) as usize;
+                walt.book(thread, Did::Waited, now_ns);
+                let long_ns = draw.bits() % MS;
+                ran_ns += long_ns;
+                walt.book(thread, Did::Ran, now_ns + long_ns);
+                walt.leave(thread, draw.bits() % 2 == 0, now_ns + long_ns);
+                walt.go(thread, (draw.bits() % 3) as usize, now_ns + long_ns);
+                walt.enter(thread, now_ns + long_ns);
+                walt.check().unwrap();
+            }
+            // Nobody runs then: what is waited for does not count.
+            (0..4).for_each(|thread| walt.book(thread, Did::Waited, window * WINDOW_NS));
+            assert_eq!(walt.work_before(window * WINDOW_NS), ran_ns, "seed {seed}, {window}");
+        }
+    }
+}
+
 /// A thread that runs alone for a while from the start of a window on, on a board of two little and two big cores
 /// (capacities 512 and 1024), with ticks; returns the acts of each tick.
 fn hog(rig: &mut Rig, core: usize, ticks: usize) -> (ThreadId, Vec<Vec<Act>>) {

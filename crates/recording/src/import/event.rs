@@ -55,7 +55,7 @@ const KHZ_MAX: u32 = 20_000_000;
 /// A priority as the kernel counts it: 0 to 99 real-time, 120 + nice. The kernel's -1, of deadlines, is 0 here, too:
 /// nothing but these and the kernel's own threads is above real-time. [`NO_PRIO`] for what is none.
 pub fn prio(number: i64) -> u8 {
-    if number > PRIO_MAX || number < -1 { NO_PRIO } else { number.max(0) as u8 }
+    if (-1..=PRIO_MAX).contains(&number) { number.max(0) as u8 } else { NO_PRIO }
 }
 
 /// How a thread leaves its core.

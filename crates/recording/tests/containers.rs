@@ -1,5 +1,5 @@
-//! What traces are packed in, and how people print them: every form tells what the plain trace tells, and what is damaged
-//! is refused in one line or named as lost.
+//! What traces are packed in, and how people print them: every form tells what the plain trace tells, and what is
+//! damaged is refused in one line or named as lost.
 
 use std::io::Write;
 use std::path::Path;
@@ -221,7 +221,7 @@ fn what_is_cut_off_is_read_up_to_there_and_named_or_refused() {
 
 /// Hostile and partial inputs, and what is said of each.
 fn hostile(text: &[u8]) -> Vec<(Vec<u8>, &'static str)> {
-    let bomb = vec![b'a'; 300 << 20];
+    let bomb = vec![b'a'; 257 << 20];
     let one = zip(&[("t.txt", text)]);
     let changed = |at: usize, byte: u8| {
         let mut bytes = one.clone();

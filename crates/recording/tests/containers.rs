@@ -1,5 +1,5 @@
-//! What traces are packed in, and how people print them: every form tells what the plain trace tells, and what is damaged
-//! is refused in one line or named as lost.
+//! What traces are packed in, and how people print them: every form tells what the plain trace tells, and what is
+//! damaged is refused in one line or named as lost.
 
 use std::io::Write;
 use std::path::Path;
@@ -185,6 +185,16 @@ fn names_and_processes_come_from_the_list_of_a_page() {
     assert_eq!(found.info.name, "com.example.app");
     let of = |name: &str| found.threads.iter().find(|thread| thread.name == name).unwrap().process;
     assert_eq!(of("worker"), of("prog"));
+    // A name need not be UTF-8, nor need a list be whole.
+    let (mut bytes, names) = (without.into_bytes(), &list[..list.len() - 20]);
+    for at in 0..bytes.len() - 6 {
+        if bytes[at..].starts_with(b"worker") {
+            bytes[at + 1] = 0xff;
+        }
+    }
+    let found = read(&page(&[block(&bytes), block(names)])).unwrap();
+    assert!(found.threads.iter().any(|thread| thread.name == "w\u{fffd}rker"));
+    assert!(found.info.unknown.contains(&"1 lines of the list of processes".to_owned()));
     // Without a list, the process with most time names it.
     assert_eq!(read(text.as_bytes()).unwrap().info.name, "stockfish");
 }
@@ -221,7 +231,7 @@ fn what_is_cut_off_is_read_up_to_there_and_named_or_refused() {
 
 /// Hostile and partial inputs, and what is said of each.
 fn hostile(text: &[u8]) -> Vec<(Vec<u8>, &'static str)> {
-    let bomb = vec![b'a'; 300 << 20];
+    let bomb = vec![b'a'; 257 << 20];
     let one = zip(&[("t.txt", text)]);
     let changed = |at: usize, byte: u8| {
         let mut bytes = one.clone();

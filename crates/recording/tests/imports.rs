@@ -100,7 +100,7 @@ fn wakes(recording: &Recording) -> Vec<usize> {
 #[test]
 fn traces_of_one_run_tell_the_same_in_every_form() {
     let recordings: Vec<Recording> =
-        ["ftrace.txt", "report.txt", "report-l.txt", "trace-6.dat", "trace-7.dat"]
+        ["ftrace.txt", "report.txt", "report-l.txt", "trace-6.dat", "trace-7.dat", "report-R.txt"]
             .map(|name| check(name, &of_prog()))
             .into();
     for recording in &recordings[1..] {
@@ -123,9 +123,10 @@ fn perf_tells_the_same_as_text_and_as_file() {
 
 #[test]
 fn perfetto_tells_the_same_one_by_one_and_compact() {
-    let recordings = ["perfetto.pftrace", "perfetto-compact.pftrace"]
+    let recordings = ["perfetto.pftrace", "perfetto-compact.pftrace", "bugreport.zip"]
         .map(|name| check(name, &Options::default()));
     assert_eq!(recordings[0].threads, recordings[1].threads);
+    assert_eq!(recordings[2].threads, recordings[1].threads);
 }
 
 #[test]
@@ -208,12 +209,14 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-const SAMPLES: [&str; 10] = [
+const SAMPLES: [&str; 12] = [
     "perfetto.pftrace",
     "perfetto-compact.pftrace",
     "ftrace.txt",
     "report.txt",
     "report-l.txt",
+    "report-R.txt",
+    "bugreport.zip",
     "trace-6.dat",
     "trace-7.dat",
     "perf-script.txt",

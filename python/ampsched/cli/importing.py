@@ -101,8 +101,9 @@ def import_trace(
 ) -> None:
     """Read another tool's trace as a recording of programs, and say what is in it and what it cannot know.
 
-    Read are: text of ftrace and of `trace-cmd report`, `perf script`, `perf.data`, `trace.dat`, Perfetto's traces of
-    Linux, and columns of numpy (`.npz`, `.npz.zst`). A file's content tells which it is.
+    Read are: text of ftrace and of `trace-cmd report` (also raw), `perf script`, `perf.data` of perf and simpleperf,
+    `trace.dat`, Perfetto's traces of Linux, Android's systrace pages and `atrace`, and columns of numpy (`.npz`,
+    `.npz.zst`); also packed by gzip or zstd, or in a zip such as a bugreport. A file's content tells which it is.
     """
     found = imports.import_file(
         file,

@@ -21,6 +21,8 @@ use super::{trace_dat, zip};
 
 /// Most that one thing is packed in another (ours): a bugreport in a zip, gzip in base64 in a page in it.
 const DEPTH_MAX: u32 = 6;
+/// Most bytes of first parts of members of archives that are looked at (ours): members may share their bytes.
+const LOOKED_MAX: usize = 512 << 20;
 /// Most members of a container whose names an error lists (ours).
 const LISTED_MAX: usize = 12;
 
@@ -108,6 +110,8 @@ struct Finder<'a> {
     lists: Vec<String>,
     /// Members that are no traces, and why if something is wrong with them.
     others: Vec<String>,
+    /// Bytes of first parts of members that were looked at.
+    looked: usize,
 }
 
 impl<'a> Finder<'a> {
@@ -210,6 +214,11 @@ impl<'a> Finder<'a> {
             for entry in entries.iter().filter(|entry| !entry.name.ends_with('/')) {
                 let inside = place.member(&entry.name);
                 let head = entry.head(kind::LOOK_BYTES);
+                self.looked += head.len();
+                if self.looked > LOOKED_MAX {
+                    let message = "is a zip archive of too many members to look at all";
+                    return Err(self.error(place, message).with_hint("unpack the trace"));
+                }
                 let is_known = kind::of(&head, false).is_some();
                 let is_long_text = is_all && entry.unpacked > head.len() && !head.contains(&0);
                 let looked = match is_known || is_long_text || head.is_empty() {

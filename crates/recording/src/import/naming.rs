@@ -10,8 +10,9 @@ use crate::Thread;
 /// The thread that draws, by which Android's toolkit shows that a process is an app.
 const DRAWS: &str = "RenderThread";
 
-/// The name of the process with most CPU time, of apps if there are any: as a list of processes or its first thread names it, else as the thread
-/// with most time in it. Of processes with equal time it is the first. `order` are the tracks of the threads.
+/// The name of the process with most CPU time, of apps if there are any: as a list of processes or its first thread
+/// names it, else as the thread with most time in it. Of processes with equal time it is the first. `order` are the
+/// tracks of the threads.
 pub fn of_most_time(
     threads: &[Thread],
     order: &[usize],

@@ -1,7 +1,7 @@
 //! Text of `perf script` (tools/perf/Documentation/perf-script.txt), with its usual fields or others (`-F`).
 //!
-//! `NAME TID [CORE] SECONDS: GROUP:EVENT: FIELDS`; the thread may be `PROCESS/TID` or absent, letters (`misc`) or a date
-//! may stand before the time, a period behind it, and the event may be absent. Core and time must be there.
+//! `NAME TID [CORE] SECONDS: GROUP:EVENT: FIELDS`; the thread may be `PROCESS/TID` or absent, letters (`misc`) or a
+//! date may stand before the time, a period behind it, and the event may be absent. Core and time must be there.
 
 use ampsched_model::InputError;
 
@@ -127,8 +127,8 @@ fn guessed(fields: &str) -> Option<&'static str> {
     })
 }
 
-/// `COMM: NAME:PROCESS/TID`, `FORK(PROCESS:TID):(PARENT'S)` or `EXIT` of the same form; others are passed over. None: it
-/// cannot be read.
+/// `COMM: NAME:PROCESS/TID`, `FORK(PROCESS:TID):(PARENT'S)` or `EXIT` of the same form; others are passed over. None:
+/// it cannot be read.
 fn task(story: &mut Story, head: &Head<'_>, record: &str) -> Option<()> {
     let Head { at_ns, cpu, .. } = *head;
     let push = |story: &mut Story, tid: u32, what: What| {

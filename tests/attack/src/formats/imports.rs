@@ -1,9 +1,12 @@
 //! Other tools' traces, which become recordings: texts, and files of bytes.
 
+use std::io::Write;
 use std::sync::OnceLock;
 
 use ampsched_recording::import::{Options, import};
 use ampsched_recording::read;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use super::{Format, check_refusal, once, seeds};
 
@@ -18,11 +21,11 @@ pub static TEXT: Format = Format {
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
         once(&CELL, || {
-            let names = ["ftrace.txt", "perf-script.txt", "report.txt", "report-l.txt"];
-            names
-                .iter()
-                .map(|name| beginning(&seeds::bytes(&format!("{SAMPLES}/{name}"))))
-                .collect()
+            let names =
+                ["ftrace.txt", "perf-script.txt", "report.txt", "report-l.txt", "report-R.txt"];
+            let texts = names.map(|name| beginning(&seeds::bytes(&format!("{SAMPLES}/{name}"))));
+            let pages = pages(&texts[0]);
+            texts.into_iter().chain(pages).collect()
         })
     },
     read: |text| check(text.as_bytes()),
@@ -41,10 +44,15 @@ pub static FILE: Format = Format {
                 "fft.npz.zst",
                 "perfetto.pftrace",
                 "perfetto-compact.pftrace",
+                "bugreport.zip",
             ];
             let mut samples = names.map(|name| seeds::bytes(&format!("{SAMPLES}/{name}"))).to_vec();
             let own = import("fft", &samples[2], &Options::default()).expect("a sample");
             samples.push(own.to_bytes());
+            let text = beginning(&seeds::bytes(&format!("{SAMPLES}/ftrace.txt")));
+            let mut packer = GzEncoder::new(b"TRACE:\n".to_vec(), Compression::default());
+            packer.write_all(text.as_bytes()).expect("memory takes it");
+            samples.push(packer.finish().expect("memory takes it"));
             samples
                 .iter()
                 .map(|bytes| bytes.iter().map(|&byte| char::from(byte)).collect())
@@ -55,6 +63,27 @@ pub static FILE: Format = Format {
     most: FILE_MOST,
     share: 5,
 };
+
+/// What a text of a trace stands in: a page with a list of processes, the oldest page, and JSON.
+fn pages(text: &str) -> [String; 3] {
+    let list = "PROCESS DUMP\nUSER PID PPID VSZ RSS WCHAN PC S NAME COMM\nu0_a8 9 1 0 0 0 0 S com.a b\n\
+        USER PID TID CMD\nu0_a8 9 10 worker\n";
+    let block = |text: &str| {
+        format!("<script class=\"trace-data\" type=\"text/plain\">\n{text}\n</script>\n")
+    };
+    let (escaped, json) = (text.replace('\n', "\\n\\\n"), text.replace('\n', "\\n"));
+    [
+        format!(
+            "<!DOCTYPE html>\n<!-- a --><script>x</script>{}{}</html>",
+            block(list),
+            block(text)
+        ),
+        format!(
+            "<!DOCTYPE HTML>\n<script>\n  var linuxPerfData = \"\\\n{escaped}\\n\";\n</script>\n"
+        ),
+        format!("{{\"traceEvents\": [], \"systemTraceEvents\": \"{json}\"}}"),
+    ]
+}
 
 /// The first lines of a text, and the last.
 fn beginning(text: &[u8]) -> String {

@@ -16,7 +16,7 @@ from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
-from ampsched.recording.goals import GOALS, GOVERNOR
+from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
@@ -116,6 +116,7 @@ def advise(
 
     policies = options.split(policy, "policy") if policy else POLICIES
     check_request(machine, policies)
+    check_goal(goal, governor)
     with temporary_folder("ampsched-advise-") as folder:
         recording, command, checked = _recorded(target)
         name, where, usual = _machine(machine, folder)

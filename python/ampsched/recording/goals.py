@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ampsched._core import InputError, Machine, Recording
 from ampsched.comparison import Comparison, Value, change, edp_js, energy_j, latency_p99_ms, per_seed
 from ampsched.execution import Run
+from ampsched.governor import Governors
 from ampsched.statistics import Estimate, estimate
 
 GoalName = Literal["time", "frames", "latency", "energy", "edp"]
@@ -89,6 +90,18 @@ def interaction(recording: Recording) -> dict[str, Any] | None:
     return None if found is None else json.loads(found)
 
 
+def check_goal(asked: str | None, governor: str | None) -> None:
+    """Tries what is asked for, whatever the recording.
+
+    Raises:
+        InputError: There is no such goal or governor.
+    """
+    if asked is not None and asked not in GOALS:
+        raise InputError(f'goal = "{asked}" is not one of {", ".join(GOALS)}')
+    if governor is not None:
+        Governors.of(governor)
+
+
 def goal_of(
     recording: Recording, machine: Machine, asked: GoalName | None = None, governor: str | None = None
 ) -> Goal:
@@ -97,8 +110,7 @@ def goal_of(
     Raises:
         InputError: There is no such goal, the recording has no frames, or the machine has no power.
     """
-    if asked is not None and asked not in GOALS:
-        raise InputError(f'goal = "{asked}" is not one of {", ".join(GOALS)}')
+    check_goal(asked, governor)
     found = interaction(recording)
     frames = found and found["frames"]
     name, why = asked or "time", "asked for" if asked else TIME.why
@@ -109,7 +121,8 @@ def goal_of(
             "--goal frames: no period of frames was found in the recording (without one: time, latency, energy, edp)"
         )
     clusters = range(len(machine.clusters))
-    if name in ("energy", "edp") and not all(machine.energy_model(cluster) for cluster in clusters):
+    has_power = all(power_mw > 0 for each in clusters for *_, power_mw in machine.energy_model(each))
+    if name in ("energy", "edp") and not has_power:
         raise InputError(
             f"--goal {name}: {machine.name} says nothing of its power (take a machine with power, or --goal latency)"
         )

@@ -9,6 +9,7 @@ from ampsched._rows import RegistryRow, TaskPolicyRow, TaskProgramRow, WordGroup
 from ampsched.kinds import Kind
 
 Params = Sequence[tuple[str, float]]
+Laws = tuple[list[int | None], list[tuple[str, int, int, int]], list[dict[str, float]]]
 
 BUILD: str
 DESCRIPTION_BYTES_MAX: int
@@ -360,8 +361,6 @@ class TaskGraph:
     def notes(self) -> list[str]: ...
     @property
     def kinds(self) -> list[tuple[str, int, float]]: ...
-
-Laws = tuple[list[int | None], list[tuple[str, int, int, int]], list[dict[str, float]]]
 
 def check_memory(file: str, file_bytes: int, wanted_bytes: int) -> None: ...
 

@@ -178,9 +178,9 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     from ampsched.recording.summary import follows_text
 
     is_time = advice.goal.name == "time"
-    takes = "takes" if is_time else f"has {advice.metric.name}"
+    takes = " takes" if is_time else f": {advice.metric.name}"
     told = [
-        f"{advice.name} on {where}: {BASELINE} {takes} {advice.metric.text(advice.baseline_value.mean)}",
+        f"{advice.name} on {where}: {BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}",
         *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
         "",
         *_choice_lines(advice),
@@ -189,7 +189,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         f"({advice.check.error:+.1%})",
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
-        f"model: {advice.model_error.text if is_time else f'how far off {advice.metric.name} are was not measured'}",
+        f"model: {advice.model_error.text if is_time else f'its error in {advice.metric.name} was not measured'}",
         *(
             f"siblings: {smt}"
             for smt in dict.fromkeys(run.outcome.smt for run in advice.comparison.runs)

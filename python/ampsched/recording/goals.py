@@ -137,10 +137,10 @@ def words(found: dict[str, Any]) -> str:
     if not frames:
         return f"{found['waiting']:.0%} of its time it waits for a clock or for outside, without a period"
     how = "marked frames" if frames["marked"] else "wake-ups"
-    first, *others = frames["threads"] or ["no thread"]
+    first, *others = frames["threads"]
     more = f" and {len(others)} more" if others else ""
     late = f"{frames['late']} of {frames['frames']} were late"
-    return f"a period of {frames['period_ns'] / 1e6:.1f} ms was found in {how} of {first}{more}; {late}"
+    return f"a period of {frames['period_ns'] / 1e6:.1f} ms was found in {how} of {first or 'a thread without a name'}{more}; {late}"
 
 
 def metric_of(goal: Goal, comparison: Comparison) -> Metric:
@@ -149,9 +149,7 @@ def metric_of(goal: Goal, comparison: Comparison) -> Metric:
         return Metric("turnaround", _makespan_s, lambda s: f"{s:.3g} s", "shorter")
     if goal.name == "frames":
         if any(late_share(run) > 0 for run in comparison.runs):
-            return Metric(
-                "late frames", late_share, lambda share: f"{share:.1%} late", "fewer late frames", True
-            )
+            return Metric("late frames", late_share, lambda share: f"{share:.1%}", "fewer late frames", True)
         return Metric("frames, p95", frame_p95_ms, _ms, "shorter frames (p95; none is late)")
     if goal.name == "latency":
         return Metric("wake-up latency, p99", latency_p99_ms, _ms, "shorter wake-up latency (p99)")

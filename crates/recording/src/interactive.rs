@@ -141,7 +141,8 @@ pub fn interactive(recording: &Recording) -> Option<Interactive> {
     // Audio and sensors have periods, too.
     periods.sort_by_key(|period| (!is_of_display(period.ns), std::cmp::Reverse(period.wakes)));
     let path = Path::back(recording);
-    let of_periods = periods.iter().filter_map(|period| path.by_thread.get(&period.thread)).sum();
+    let own = periods.iter().filter_map(|period| path.by_thread.get(&period.thread));
+    let of_periods = own.fold(0, |sum: u64, ns| sum.saturating_add(*ns));
     let waiting = path.share(path.waits_ns);
     let is_waiting = waiting >= WAITING_MIN && count >= WAITS_MIN;
     let is_marked = !recording.info.frames.is_empty();
@@ -342,11 +343,12 @@ impl Path {
                 _ => None,
             };
             if event.kind == Kind::Start && cause.is_none() {
-                found.waits_ns += event.at_ns;
+                found.waits_ns = found.waits_ns.saturating_add(event.at_ns);
             }
             if is_of_clock(event) {
-                found.waits_ns += event.wait_ns;
-                *found.by_thread.entry(thread).or_default() += event.wait_ns;
+                found.waits_ns = found.waits_ns.saturating_add(event.wait_ns);
+                let own_ns = found.by_thread.entry(thread).or_default();
+                *own_ns = own_ns.saturating_add(event.wait_ns);
             } else if let Some(cause) =
                 cause.filter(|&cause| cause != thread && (cause as usize) < threads.len())
             {
@@ -360,7 +362,7 @@ impl Path {
     }
 
     fn share(&self, ns: u64) -> f64 {
-        ns as f64 / self.ns.max(1) as f64
+        (ns as f64 / self.ns.max(1) as f64).min(1.0)
     }
 }
 

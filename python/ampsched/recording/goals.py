@@ -121,14 +121,19 @@ def goal_of(
             "--goal frames: no period of frames was found in the recording (without one: time, latency, energy, edp)"
         )
     clusters = range(len(machine.clusters))
-    has_power = all(power_mw > 0 for each in clusters for *_, power_mw in machine.energy_model(each))
-    if name in ("energy", "edp") and not has_power:
+    if name in ("energy", "edp") and not has_power(machine):
         raise InputError(
             f"--goal {name}: {machine.name} says nothing of its power (take a machine with power, or --goal latency)"
         )
     has_clocks = any(len(machine.frequencies_mhz(cluster)) > 1 for cluster in clusters)
     default = GOVERNOR if has_clocks and name != "time" else "none"
     return Goal(name, why, found is not None, governor or default)
+
+
+def has_power(machine: Machine) -> bool:
+    """Whether the power of all of a machine's clusters is known."""
+    clusters = range(len(machine.clusters))
+    return all(power_mw > 0 for each in clusters for *_, power_mw in machine.energy_model(each))
 
 
 def words(found: dict[str, Any]) -> str:

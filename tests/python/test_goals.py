@@ -94,7 +94,7 @@ def test_other_goals_compare_what_they_say(tmp_path: Path, goal: GoalName, unit:
     advice, text = answer(imported(tmp_path, marked=False), "juno", goal)
     assert advice.goal.text.startswith(f"{goal} (asked for)")
     assert advice.baseline_value.mean > 0
-    assert f"{advice.metric.text(advice.baseline_value.mean)}\n" in text
+    assert f"{BASELINE}: {advice.metric.name} {advice.metric.text(advice.baseline_value.mean)}\n" in text
     assert advice.metric.text(1.5).endswith(unit)
     assert [choice.change.mean for choice in advice.choices] == sorted(c.change.mean for c in advice.choices)
 

@@ -2,8 +2,8 @@
 //!
 //! An interactive program waits for the clock, for the display's next refresh (vsync) or for input, whatever its cores
 //! are. It is told from the recording: frames are marked; or, of the path back from what ends last, through whom woke
-//! whom, at least [`WAITING_MIN`] is waits that a timer or something outside has ended, [`WAITS_MIN`] of them or more; or
-//! at least [`PERIODIC_MIN`] of the path is such waits of threads with a period.
+//! whom, at least [`WAITING_MIN`] is waits that no recorded thread has ended, and there are [`WAITS_MIN`] of them or
+//! more; or at least [`PERIODIC_MIN`] of the path is such waits of threads with a period.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::{Event, Kind, Recording, Thread, Wake};
 /// Share of the path that must be waits for the clock or for outside (ours): advice on cores for what works less was
 /// refused before.
 pub const WAITING_MIN: f64 = 0.5;
-/// Least number of such waits on the path (ours): a few may be one program's `sleep`.
+/// Least number of such waits of all threads (ours): a few may be one program's `sleep`.
 pub const WAITS_MIN: usize = 16;
 /// The same share, of threads that have a period (ours): a game may work nearly always.
 pub const PERIODIC_MIN: f64 = 0.1;
@@ -85,13 +85,22 @@ pub(crate) struct Turn {
     /// When it began, and when it ended, in ns since the recording's begin.
     pub begun_ns: u64,
     pub ended_ns: u64,
+    /// How long after its begin it is due, in ns.
+    pub period_ns: u64,
 }
 
-/// Whether a wait was ended by a timer or by something outside, as the kernel tells it.
+impl Turn {
+    fn is_late(&self) -> bool {
+        self.ended_ns > self.begun_ns.saturating_add(self.period_ns)
+    }
+}
+
+/// Whether a wait was ended by a timer or by something outside, as the kernel tells it. Many traces tell only that no
+/// thread was seen to end it (`sched_wakeup` on an idle core).
 pub(crate) fn is_of_clock(event: &Event) -> bool {
     event.kind == Kind::Block
         && event.wait_ns > 0
-        && matches!(Wake::from_aux(event.aux), Wake::Timer | Wake::Outside)
+        && !matches!(Wake::from_aux(event.aux), Wake::Thread(_))
 }
 
 /// When an event's wait was over: when its thread was woken, as far as that is known.
@@ -116,6 +125,7 @@ pub fn interactive(recording: &Recording) -> Option<Interactive> {
     }
     let mut periodic = HashSet::new();
     let mut periods = Vec::new();
+    let mut count = 0;
     for (thread, recorded) in (0..).zip(threads) {
         let waits: Vec<u32> = (0..)
             .zip(&recorded.events)
@@ -123,32 +133,39 @@ pub fn interactive(recording: &Recording) -> Option<Interactive> {
             .map(|(at, _)| at)
             .collect();
         let times: Vec<u64> = waits.iter().map(|&at| over_ns(recorded, at as usize)).collect();
+        count += waits.len();
         let Some((ns, hits)) = period(&times) else { continue };
         periodic.extend(hits.iter().map(|&hit| (thread, waits[hit])));
         periods.push(Period { thread, name: recorded.name.clone(), ns, wakes: hits.len() });
     }
-    periods.sort_by_key(|period| std::cmp::Reverse(period.wakes));
+    // Audio and sensors have periods, too.
+    periods.sort_by_key(|period| (!is_of_display(period.ns), std::cmp::Reverse(period.wakes)));
     let path = Path::back(recording);
-    let of_periods: u64 =
-        periods.iter().filter_map(|period| path.waits_ns.get(&period.thread)).sum();
-    let is_waiting =
-        path.share(path.waits_ns.values().sum()) >= WAITING_MIN && path.waits >= WAITS_MIN;
+    let own = periods.iter().filter_map(|period| path.by_thread.get(&period.thread));
+    let of_periods = own.fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+    let waiting = path.share(path.waits_ns);
+    let is_waiting = waiting >= WAITING_MIN && count >= WAITS_MIN;
     let is_marked = !recording.info.frames.is_empty();
     if !is_marked && !is_waiting && path.share(of_periods) < PERIODIC_MIN {
         return None;
     }
-    let waiting = path.share(path.waits_ns.values().sum());
-    let period_ns = frame_period(&recording.info.frames, &periods);
-    let turns = match (period_ns, is_marked) {
-        (None, _) => Vec::new(),
-        (_, true) => marked_turns(recording),
-        (_, false) => periods
-            .iter()
-            .flat_map(|period| unmarked_turns(recording, period.thread, &periodic))
-            .collect(),
+    let turns = if is_marked {
+        marked_turns(recording, frame_period(&recording.info.frames, &periods))
+    } else {
+        let has_display = periods.first().is_some_and(|period| is_of_display(period.ns));
+        let counted = periods.iter().filter(|period| !has_display || is_of_display(period.ns));
+        counted.flat_map(|period| unmarked_turns(recording, period, &periodic)).collect()
     };
-    let frames = period_ns.map(|period_ns| count(recording, &turns, period_ns, is_marked));
+    let frames = frame_count(recording, &turns, is_marked);
     Some(Interactive { waiting, periods, frames, turns, periodic })
+}
+
+/// Rates of displays, in Hz.
+const DISPLAYS_HZ: [f64; 7] = [30.0, 48.0, 60.0, 72.0, 90.0, 120.0, 144.0];
+
+/// Whether a period is a display's, within 1 %.
+fn is_of_display(period_ns: u64) -> bool {
+    DISPLAYS_HZ.iter().any(|hz| (period_ns as f64 * hz / 1e9 - 1.0).abs() <= 0.01)
 }
 
 /// The period of times in ascending order, in ns, and the places of those that are one period before or behind another
@@ -197,7 +214,12 @@ fn frame_period(frames: &[Frames], periods: &[Period]) -> Option<u64> {
 }
 
 /// The frames of a thread without marks: from a wait that ends at its period to the next wait for the clock.
-fn unmarked_turns(recording: &Recording, thread: u32, periodic: &HashSet<(u32, u32)>) -> Vec<Turn> {
+fn unmarked_turns(
+    recording: &Recording,
+    period: &Period,
+    periodic: &HashSet<(u32, u32)>,
+) -> Vec<Turn> {
+    let thread = period.thread;
     let recorded = &recording.threads[thread as usize];
     let mut found = Vec::new();
     let mut begun: Option<u32> = None;
@@ -206,18 +228,18 @@ fn unmarked_turns(recording: &Recording, thread: u32, periodic: &HashSet<(u32, u
         if !is_periodic && !is_tied(event) {
             continue;
         }
-        found.extend(begun.map(|first| turn(recorded, thread, first, at)));
+        found.extend(begun.map(|first| turn(recorded, period.ns, (thread, first, at))));
         begun = is_periodic.then_some(at);
     }
     found
 }
 
-fn turn(recorded: &Thread, thread: u32, first: u32, last: u32) -> Turn {
+fn turn(recorded: &Thread, period_ns: u64, (thread, first, last): (u32, u32, u32)) -> Turn {
     let end = &recorded.events[last as usize];
     let began_ns = over_ns(recorded, first as usize);
     // It ends where its last wait begins.
     let ended_ns = over_ns(recorded, last as usize).saturating_sub(end.wait_ns).max(began_ns);
-    Turn { thread, first, last, begun_ns: began_ns, ended_ns }
+    Turn { thread, first, last, begun_ns: began_ns, ended_ns, period_ns }
 }
 
 /// Shortest wait of no period that is for the clock or input, in ns (ours): what others answer takes less, and as long
@@ -231,7 +253,8 @@ pub(crate) fn is_tied(event: &Event) -> bool {
 
 /// Frames by their marks: from the wait before a slice to the first event behind it. One that a second thread of the
 /// process goes on with (`DrawFrame`) ends there, and not in the first.
-fn marked_turns(recording: &Recording) -> Vec<Turn> {
+fn marked_turns(recording: &Recording, period_ns: Option<u64>) -> Vec<Turn> {
+    let Some(period_ns) = period_ns else { return Vec::new() };
     let mut own: Vec<(bool, Turn)> = Vec::new();
     for frames in &recording.info.frames {
         let Some(recorded) = recording.threads.get(frames.thread as usize) else { continue };
@@ -243,9 +266,9 @@ fn marked_turns(recording: &Recording) -> Vec<Turn> {
             let Some(first) = events[..before].iter().rposition(|event| event.wait_ns > 0) else {
                 continue;
             };
-            let behind = events.partition_point(|event| event.at_ns < until_ns);
+            let behind = events.partition_point(|event| event.at_ns < until_ns).max(first + 1);
             let Some(last) = events.get(behind).map(|_| behind as u32) else { continue };
-            let found = turn(recorded, frames.thread, first as u32, last);
+            let found = turn(recorded, period_ns, (frames.thread, first as u32, last));
             match turns.last_mut().filter(|turn| turn.last > found.first) {
                 Some(turn) => (turn.last, turn.ended_ns) = (found.last, found.ended_ns),
                 None => turns.push(found),
@@ -274,9 +297,9 @@ fn marked_turns(recording: &Recording) -> Vec<Turn> {
         .collect()
 }
 
-fn count(recording: &Recording, turns: &[Turn], period_ns: u64, marked: bool) -> FrameCount {
-    let late =
-        turns.iter().filter(|turn| turn.ended_ns > turn.begun_ns.saturating_add(period_ns)).count();
+/// The period told is that of the first frames.
+fn frame_count(recording: &Recording, turns: &[Turn], marked: bool) -> Option<FrameCount> {
+    let period_ns = turns.first()?.period_ns;
     let mut threads: Vec<String> = Vec::new();
     for turn in turns {
         let name = &recording.threads[turn.thread as usize].name;
@@ -284,16 +307,18 @@ fn count(recording: &Recording, turns: &[Turn], period_ns: u64, marked: bool) ->
             threads.push(name.clone());
         }
     }
-    FrameCount { period_ns, threads, marked, frames: turns.len(), late }
+    let late = turns.iter().filter(|turn| turn.is_late()).count();
+    Some(FrameCount { period_ns, threads, marked, frames: turns.len(), late })
 }
 
 /// The path back from what ends last.
 #[derive(Default)]
 struct Path {
     ns: u64,
-    /// Waits for the clock or outside, and how long those of each thread were, in ns.
-    waits: usize,
-    waits_ns: BTreeMap<u32, u64>,
+    /// Waits for the clock or outside, and the time before a thread that no recorded one has started, in ns.
+    waits_ns: u64,
+    /// Such waits of each thread, in ns.
+    by_thread: BTreeMap<u32, u64>,
 }
 
 impl Path {
@@ -317,9 +342,13 @@ impl Path {
                 (Kind::Start, _) => event.aux.checked_sub(1),
                 _ => None,
             };
+            if event.kind == Kind::Start && cause.is_none() {
+                found.waits_ns = found.waits_ns.saturating_add(event.at_ns);
+            }
             if is_of_clock(event) {
-                found.waits += 1;
-                *found.waits_ns.entry(thread).or_default() += event.wait_ns;
+                found.waits_ns = found.waits_ns.saturating_add(event.wait_ns);
+                let own_ns = found.by_thread.entry(thread).or_default();
+                *own_ns = own_ns.saturating_add(event.wait_ns);
             } else if let Some(cause) =
                 cause.filter(|&cause| cause != thread && (cause as usize) < threads.len())
             {
@@ -333,7 +362,7 @@ impl Path {
     }
 
     fn share(&self, ns: u64) -> f64 {
-        ns as f64 / self.ns.max(1) as f64
+        (ns as f64 / self.ns.max(1) as f64).min(1.0)
     }
 }
 

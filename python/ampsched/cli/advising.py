@@ -16,7 +16,7 @@ from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
-from ampsched.recording.goals import GOALS, GOVERNOR
+from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
@@ -116,6 +116,7 @@ def advise(
 
     policies = options.split(policy, "policy") if policy else POLICIES
     check_request(machine, policies)
+    check_goal(goal, governor)
     with temporary_folder("ampsched-advise-") as folder:
         recording, command, checked = _recorded(target)
         name, where, usual = _machine(machine, folder)
@@ -177,9 +178,9 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     from ampsched.recording.summary import follows_text
 
     is_time = advice.goal.name == "time"
-    takes = "takes" if is_time else f"has {advice.metric.name}"
+    takes = " takes" if is_time else f": {advice.metric.name}"
     told = [
-        f"{advice.name} on {where}: {BASELINE} {takes} {advice.metric.text(advice.baseline_value.mean)}",
+        f"{advice.name} on {where}: {BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}",
         *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
         "",
         *_choice_lines(advice),
@@ -188,7 +189,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         f"({advice.check.error:+.1%})",
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
-        f"model: {advice.model_error.text if is_time else f'how far off {advice.metric.name} are was not measured'}",
+        f"model: {advice.model_error.text if is_time else f'its error in {advice.metric.name} was not measured'}",
         *(
             f"siblings: {smt}"
             for smt in dict.fromkeys(run.outcome.smt for run in advice.comparison.runs)

@@ -18,7 +18,7 @@ from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, NOISE, Check, check
 from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
-from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, metric_of
+from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, has_power, metric_of
 from ampsched.recording.model_error import ModelError, model_error
 from ampsched.recording.replay import replayed
 from ampsched.recording.summary import coverage, ending, follows_text, sources
@@ -44,6 +44,8 @@ POLICIES = (
 )
 """What is compared unless somebody says otherwise: the baseline, and the policies for unequal cores that leave clocks
 alone and need neither a power model nor a training."""
+FOR_CLOCKS = ("gts", "eas")
+"""What is compared besides if the goal is not time: policies of phones; the second needs a power model."""
 FOREIGN_MAX = 0.05
 """Share of the CPUs' time; if others took more while it was recorded, that is named as a cause."""
 KNOWN_MIN = 0.9
@@ -268,6 +270,8 @@ def advise(
     why = refusal(path, recording, checked, asked)
     if why is not None and not anyway:
         raise InputError(why)
+    if asked.name != "time" and tuple(policies) == POLICIES:
+        policies = [*policies, *FOR_CLOCKS[: 1 + has_power(catalog.machine(machine))]]
     names = list(dict.fromkeys([BASELINE, *policies]))
     if len(names) == 1:
         raise InputError(f"{BASELINE} is the baseline: name a policy that it is compared with")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ampsched._core import InputError, Machine, Recording
 from ampsched.comparison import Comparison, Value, change, edp_js, energy_j, latency_p99_ms, per_seed
 from ampsched.execution import Run
+from ampsched.governor import Governors
 from ampsched.statistics import Estimate, estimate
 
 GoalName = Literal["time", "frames", "latency", "energy", "edp"]
@@ -89,6 +90,18 @@ def interaction(recording: Recording) -> dict[str, Any] | None:
     return None if found is None else json.loads(found)
 
 
+def check_goal(asked: str | None, governor: str | None) -> None:
+    """Tries what is asked for, whatever the recording.
+
+    Raises:
+        InputError: There is no such goal or governor.
+    """
+    if asked is not None and asked not in GOALS:
+        raise InputError(f'goal = "{asked}" is not one of {", ".join(GOALS)}')
+    if governor is not None:
+        Governors.of(governor)
+
+
 def goal_of(
     recording: Recording, machine: Machine, asked: GoalName | None = None, governor: str | None = None
 ) -> Goal:
@@ -97,8 +110,7 @@ def goal_of(
     Raises:
         InputError: There is no such goal, the recording has no frames, or the machine has no power.
     """
-    if asked is not None and asked not in GOALS:
-        raise InputError(f'goal = "{asked}" is not one of {", ".join(GOALS)}')
+    check_goal(asked, governor)
     found = interaction(recording)
     frames = found and found["frames"]
     name, why = asked or "time", "asked for" if asked else TIME.why
@@ -109,7 +121,7 @@ def goal_of(
             "--goal frames: no period of frames was found in the recording (without one: time, latency, energy, edp)"
         )
     clusters = range(len(machine.clusters))
-    if name in ("energy", "edp") and not all(machine.energy_model(cluster) for cluster in clusters):
+    if name in ("energy", "edp") and not has_power(machine):
         raise InputError(
             f"--goal {name}: {machine.name} says nothing of its power (take a machine with power, or --goal latency)"
         )
@@ -118,16 +130,22 @@ def goal_of(
     return Goal(name, why, found is not None, governor or default)
 
 
+def has_power(machine: Machine) -> bool:
+    """Whether the power of all of a machine's clusters is known."""
+    clusters = range(len(machine.clusters))
+    return all(power_mw > 0 for each in clusters for *_, power_mw in machine.energy_model(each))
+
+
 def words(found: dict[str, Any]) -> str:
     """What was found of an interactive program, in words."""
     frames = found["frames"]
     if not frames:
         return f"{found['waiting']:.0%} of its time it waits for a clock or for outside, without a period"
     how = "marked frames" if frames["marked"] else "wake-ups"
-    first, *others = frames["threads"] or ["no thread"]
+    first, *others = frames["threads"]
     more = f" and {len(others)} more" if others else ""
     late = f"{frames['late']} of {frames['frames']} were late"
-    return f"a period of {frames['period_ns'] / 1e6:.1f} ms was found in {how} of {first}{more}; {late}"
+    return f"a period of {frames['period_ns'] / 1e6:.1f} ms was found in {how} of {first or 'a thread without a name'}{more}; {late}"
 
 
 def metric_of(goal: Goal, comparison: Comparison) -> Metric:
@@ -136,9 +154,7 @@ def metric_of(goal: Goal, comparison: Comparison) -> Metric:
         return Metric("turnaround", _makespan_s, lambda s: f"{s:.3g} s", "shorter")
     if goal.name == "frames":
         if any(late_share(run) > 0 for run in comparison.runs):
-            return Metric(
-                "late frames", late_share, lambda share: f"{share:.1%} late", "fewer late frames", True
-            )
+            return Metric("late frames", late_share, lambda share: f"{share:.1%}", "fewer late frames", True)
         return Metric("frames, p95", frame_p95_ms, _ms, "shorter frames (p95; none is late)")
     if goal.name == "latency":
         return Metric("wake-up latency, p99", latency_p99_ms, _ms, "shorter wake-up latency (p99)")

@@ -1,9 +1,9 @@
 //! Frames that programs mark: slices in which Android draws or composes one.
 //!
-//! Names from the sources of Android: `Choreographer#doFrame` (core/java/android/view/Choreographer.java) in a program's
-//! main thread, `DrawFrame`, since Android 12 `DrawFrames` (libs/hwui/renderthread), and those of SurfaceFlinger's main
-//! thread: `handleMessage...` in Android 8, `onMessage...` up to 12, `commit` and `composite` since. Since Android 12 the
-//! number of the vsync stands behind a blank.
+//! Names from the sources of Android: `Choreographer#doFrame` (core/java/android/view/Choreographer.java) in a
+//! program's main thread, `DrawFrame`, since Android 12 `DrawFrames` (libs/hwui/renderthread), and those of
+//! SurfaceFlinger's main thread: `handleMessage...` in Android 8, `onMessage...` up to 12, `commit` and `composite`
+//! since. Since Android 12 the number of the vsync stands behind a blank.
 
 use std::collections::HashMap;
 

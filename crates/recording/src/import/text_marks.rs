@@ -73,4 +73,44 @@ mod tests {
         }
         assert_eq!(mark("B|7"), Mark::Broken);
     }
+
+    /// A protobuf field with a length.
+    fn field(tag: u8, bytes: &[u8]) -> Vec<u8> {
+        [&[tag << 3 | 2, bytes.len() as u8], bytes].concat()
+    }
+
+    fn told(story: &Story) -> Vec<(u64, u32, What)> {
+        story.events.iter().map(|raw| (raw.at_ns, raw.tid, raw.what)).collect()
+    }
+
+    #[test]
+    fn perfetto_tells_marks() {
+        let event = |at: u8, text: &str| {
+            let print = field(3, &field(2, text.as_bytes()));
+            field(2, &[&[1 << 3, at, 2 << 3, 7][..], &print].concat())
+        };
+        let texts = ["B|7|DrawFrame\n", "C|7|n|1\n", "E|7\n", "B|7"];
+        let events: Vec<u8> = (1..).zip(texts).flat_map(|(at, text)| event(at, text)).collect();
+        let mut story = super::super::perfetto::read("x", &field(1, &field(1, &events))).unwrap();
+        let name = story.names.number("DrawFrame");
+        assert_eq!(told(&story), [(1, 7, What::SliceBegin { name }), (3, 7, What::SliceEnd)]);
+        assert_eq!(story.unreadable, 1);
+    }
+
+    #[test]
+    fn binary_events_tell_marks() {
+        let mut decoder = super::super::format::Decoder::default();
+        decoder.learn(
+            "name: print\nID: 5\nformat:\n\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\
+             \tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n",
+        );
+        let mut story = Story::of(1 << 10);
+        for (at_ns, text) in (1..).zip(["B|7|DrawFrame\n\0\0", "E\n\0", "a note"]) {
+            let head = [5, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            decoder.tell(&mut story, at_ns, 0, &[&head, text.as_bytes()].concat());
+        }
+        let name = story.names.number("DrawFrame");
+        assert_eq!(told(&story), [(1, 7, What::SliceBegin { name }), (2, 7, What::SliceEnd)]);
+        assert_eq!(story.unreadable, 0);
+    }
 }

@@ -31,11 +31,13 @@ pub(super) fn tie(
     }
     notes.push(format!("interactive: {tied} waits for the clock or outside end when they ended"));
     let Some(frames) = &found.frames else { return };
-    let period_ns = frames.period_ns;
     let mut ends: HashSet<Place> = HashSet::new();
     for turn in &found.turns {
         let at = |event| Place { thread: turn.thread, event };
-        plan.act(at(turn.first), Action::BeginFrame { begun_ns: turn.begun_ns, period_ns });
+        plan.act(
+            at(turn.first),
+            Action::BeginFrame { begun_ns: turn.begun_ns, period_ns: turn.period_ns },
+        );
         if ends.insert(at(turn.last)) {
             plan.act(at(turn.last), Action::EndFrame);
         }
@@ -43,6 +45,6 @@ pub(super) fn tie(
     notes.push(format!(
         "{} frames are due {:.1} ms after they begin",
         frames.frames,
-        period_ns as f64 / 1e6
+        frames.period_ns as f64 / 1e6
     ));
 }

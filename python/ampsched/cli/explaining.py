@@ -51,7 +51,7 @@ def explain(
             "--policy",
             "-p",
             metavar="NAME",
-            help=f"{options.POLICY_HELP}; cfs, or for a trace linux of its kernel, by default.",
+            help=f"{options.POLICY_HELP}; cfs by default. For a trace a list a,b; linux of its kernel by default.",
             autocompletion=options.complete_policy,
         ),
     ] = None,

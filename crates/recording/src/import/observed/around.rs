@@ -46,7 +46,7 @@ pub struct Step {
 /// A wake-up and where it led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Placed {
-    /// When it was woken, in ns since the first event.
+    /// When it was woken, in ns since the first event; when it got a CPU if nobody told.
     pub woken_ns: u64,
     /// When it got a CPU.
     pub runs_ns: u64,
@@ -96,21 +96,25 @@ impl Lens {
     }
 
     /// An event is about to happen.
-    pub fn before(&mut self, now_ns: u64, thread: &Thread) {
+    pub fn before(&mut self, now_ns: u64, thread: Option<&Thread>) {
         if now_ns > self.question.at_ns && !self.is_over {
             self.is_over = true;
-            self.found.state = word(thread.state);
-            self.found.cpu = thread.cpu;
+            if let Some(thread) = thread {
+                (self.found.state, self.found.cpu) = (word(thread.state), thread.cpu);
+            }
         }
     }
 
     /// What is seen of an event that changed the thread's state from one to another.
     pub fn after(&mut self, walk: &Walk<'_>, raw: &Raw, was: (State, Option<u16>), now_ns: u64) {
         let Some(thread) = walk.thread_at(self.place) else { return };
-        if let (State::Ready { since_ns, is_woken: true, .. }, State::Running(cpu)) =
-            (was.0, thread.state)
-        {
-            self.found.placed.push(Placed { woken_ns: since_ns, runs_ns: now_ns, cpu });
+        let woken_ns = match was.0 {
+            State::Ready { since_ns, is_woken: true, .. } => Some(since_ns),
+            State::Blocked => Some(now_ns),
+            _ => None,
+        };
+        if let (Some(woken_ns), State::Running(cpu)) = (woken_ns, thread.state) {
+            self.found.placed.push(Placed { woken_ns, runs_ns: now_ns, cpu });
         }
         let Question { at_ns, window_ns, .. } = self.question;
         if now_ns < at_ns.saturating_sub(window_ns) || now_ns > at_ns.saturating_add(window_ns) {

@@ -182,6 +182,7 @@ def test_a_replay_stands_beside_the_trace(ampsched_here: Ampsched, trace: Path) 
     assert "Under gts: At " in both.out
     for arguments, words in {
         (str(trace), "-p", "eas"): "--policy eas needs --machine",
+        (str(trace), "--seed", "7"): "the setting seed needs --machine",
         (str(trace), "-w", "sync-1"): "exclude each other",
         ("-m", "2B2S"): "--workload NAME is missing (or give a TRACE)",
         (): "--machine NAME is missing (or give a TRACE)",

@@ -6,17 +6,24 @@ from pathlib import Path
 from rich.console import Console
 
 from ampsched._core import InputError, Machine
-from ampsched.catalog import Catalog
 from ampsched.cli import options
 from ampsched.cli.output import Output
 from ampsched.recording.around import Around, Placed, Simulated, around, place_name, simulated
+from ampsched.settings import SimulateSettings, catalog_of, declared
 from ampsched.units import NS_PER_MS
 
 Asked = tuple[str, float, float]
 """Thread, moment and window in ms."""
 
 
-def show(file: Path, machine: str | None, policies: str | None, asked: Asked, output: Output) -> None:
+def show(
+    file: Path,
+    machine: str | None,
+    policies: str | None,
+    asked: Asked,
+    settings: SimulateSettings,
+    output: Output,
+) -> None:
     """Prints what the real scheduler did with a thread and, if the machine is known, what simulated ones do.
 
     Args:
@@ -24,18 +31,22 @@ def show(file: Path, machine: str | None, policies: str | None, asked: Asked, ou
         machine: The machine that it is of, if it is known.
         policies: Policies as on the command line; `linux` of the trace's kernel by default.
         asked: What is asked for.
+        settings: Those of the simulations.
         output: How to print it.
 
     Raises:
-        InputError: As of `around` and `simulated`; policies without a machine.
+        InputError: As of `around` and `simulated`; what is for simulations only, without a machine.
     """
     thread, at_ms, window_ms = asked
-    if policies and not machine:
-        raise InputError(f"--policy {policies} needs --machine: the machine that {file} is of")
-    on = Catalog.shipped().machine(machine) if machine else None
+    usual = {name: row.setting.default for name, row in declared(SimulateSettings).items()}
+    idle = [name for name, value in settings.items() if name in usual and value != usual[name]]
+    if not machine and (policies or idle):
+        what = f"--policy {policies}" if policies else f"the setting {idle[0]}"
+        raise InputError(f"{what} needs --machine: the machine that {file} is of")
+    on = catalog_of(settings).machine(machine) if machine else None
     names = options.split(policies, "policy") if policies else [""]
     seen = around(file, on, thread, at_ms, window_ms)
-    made = [simulated(file, on, seen, at_ms, window_ms, name) for name in names] if on else []
+    made = [simulated(file, on, seen, at_ms, window_ms, name, **settings) for name in names] if on else []
 
     def text(console: Console) -> None:
         lines = _real(seen, on, at_ms)

@@ -8,7 +8,7 @@ from rich.console import Console
 from ampsched._core import InputError, Machine
 from ampsched.cli import options
 from ampsched.cli.output import Output
-from ampsched.recording.around import Around, Placed, Simulated, around, place_name, simulated
+from ampsched.recording.around import Moment, Placed, Simulated, around, place_name, simulated
 from ampsched.settings import SimulateSettings, catalog_of, declared
 from ampsched.units import NS_PER_MS
 
@@ -39,7 +39,7 @@ def show(
     """
     thread, at_ms, window_ms = asked
     usual = {name: row.setting.default for name, row in declared(SimulateSettings).items()}
-    idle = [name for name, value in settings.items() if name in usual and value != usual[name]]
+    idle = [name for name, value in settings.items() if name in usual and str(value) != str(usual[name])]
     if not machine and (policies or idle):
         what = f"--policy {policies}" if policies else f"the setting {idle[0]}"
         raise InputError(f"{what} needs --machine: the machine that {file} is of")
@@ -73,7 +73,7 @@ def _row(at_ns: int, what: str, core: int | None, sentence: str) -> dict[str, ob
     return {"at_ns": at_ns, "what": what, "core": core, "sentence": sentence}
 
 
-def _real(seen: Around, machine: Machine | None, at_ms: float) -> list[str]:
+def _real(seen: Moment, machine: Machine | None, at_ms: float) -> list[str]:
     where = (
         ""
         if seen.cpu is None
@@ -98,7 +98,7 @@ def _story(made: Simulated) -> list[str]:
     return [*lines, ""]
 
 
-def _difference(made: Simulated, seen: Around, machine: Machine) -> list[str]:
+def _difference(made: Simulated, seen: Moment, machine: Machine) -> list[str]:
     if not made.compared:
         return ["No wake-up of it can be compared: the trace or the replay has none."]
     lines = [f"Of {made.compared:,} wake-ups in their order {made.same:,} led to the same cluster."]

@@ -66,7 +66,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Moment:
     """What a trace tells of one thread around one moment.
 
     Attributes:
@@ -115,7 +115,7 @@ class Simulated:
     why: tuple[str, ...]
 
 
-def around(path: Path, machine: Machine | None, thread: str, at_ms: float, window_ms: float = 5.0) -> Around:
+def around(path: Path, machine: Machine | None, thread: str, at_ms: float, window_ms: float = 5.0) -> Moment:
     """What a trace tells of one thread around one moment.
 
     Args:
@@ -142,7 +142,7 @@ def around(path: Path, machine: Machine | None, thread: str, at_ms: float, windo
         Step(**each, sentence=_sentence(each, machine)) for each in map(_with_tuples, values.pop("steps"))
     )
     placed = tuple(Placed(each["woken_ns"], each["runs_ns"], each["cpu"]) for each in values.pop("placed"))
-    return Around(**values | {"namesakes": tuple(values["namesakes"])}, steps=steps, placed=placed)
+    return Moment(**values | {"namesakes": tuple(values["namesakes"])}, steps=steps, placed=placed)
 
 
 def _with_tuples(step: dict[str, Any]) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _order(version: float) -> tuple[int, int]:
 def simulated(
     path: Path,
     machine: Machine,
-    seen: Around,
+    seen: Moment,
     at_ms: float,
     window_ms: float = 5.0,
     policy: str = "",

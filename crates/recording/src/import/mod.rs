@@ -26,7 +26,7 @@ use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
 pub use observed::{
-    Around, Asked, AtClock, CpuSeen, KnownCluster, Observed, Placed, Question, Step, ThreadSeen,
+    Asked, AtClock, CpuSeen, KnownCluster, Moment, Observed, Placed, Question, Step, ThreadSeen,
 };
 pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
@@ -160,7 +160,7 @@ pub fn around(
     bytes: &[u8],
     asked: &Asked,
     question: &Question,
-) -> Result<Around, InputError> {
+) -> Result<Moment, InputError> {
     observed::around(file, bytes.len(), of_scheduler(file, bytes)?, asked, question)
 }
 

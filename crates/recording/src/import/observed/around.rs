@@ -26,8 +26,8 @@ pub struct Question {
 pub struct Step {
     /// When, in ns since the first event.
     pub at_ns: u64,
-    /// What, in a word: `woken`, `runs`, `lost` its CPU, `blocked`, `ended`, `gone` (nobody told), `instead` for another
-    /// thread that runs where it was last, `clock`.
+    /// What, in a word: `woken`, `runs`, `lost` its CPU, `blocked`, `ended`, `gone` (nobody told), `instead` for
+    /// another thread that runs where it was last, `clock`.
     pub what: &'static str,
     /// Where.
     pub cpu: Option<u16>,
@@ -56,7 +56,7 @@ pub struct Placed {
 
 /// The answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Around {
+pub struct Moment {
     /// The kernel's number of the thread.
     pub tid: u32,
     /// Its name.
@@ -80,7 +80,7 @@ pub struct Around {
 pub struct Lens {
     question: Question,
     place: u32,
-    found: Around,
+    found: Moment,
     is_over: bool,
 }
 
@@ -91,7 +91,7 @@ impl Lens {
     }
 
     fn new(question: &Question, place: u32) -> Self {
-        let found = Around { state: "unknown", ..Around::default() };
+        let found = Moment { state: "unknown", ..Moment::default() };
         Self { question: question.clone(), place, found, is_over: false }
     }
 
@@ -201,7 +201,7 @@ pub fn around(
     mut story: Story,
     asked: &Asked,
     question: &Question,
-) -> Result<Around, InputError> {
+) -> Result<Moment, InputError> {
     story.events.sort_by_key(|raw| raw.at_ns);
     let layout = || Layout::of(file, &story.events, &asked.clusters);
     Budget::of(bytes).take::<[u64; 4]>(file, tids(&story).saturating_mul(layout()?.cpus()))?;
@@ -216,7 +216,7 @@ pub fn around(
     let lens = Lens::new(question, place as u32);
     let again = Walk::new(layout()?, &story.names).with_lens(lens).through(&story.events);
     let (Some(lens), Some(thread)) = (again.lens, again.threads.get(place)) else {
-        return Ok(Around::default());
+        return Ok(Moment::default());
     };
     let mut found = lens.found;
     if !lens.is_over {
@@ -224,7 +224,7 @@ pub fn around(
     }
     let name = thread.names(&story).last().unwrap_or_default().to_owned();
     let begin_ns = story.events.first().map_or(0, |raw| raw.at_ns);
-    Ok(Around { tid: thread.tid, name, begin_ns, namesakes, ..found })
+    Ok(Moment { tid: thread.tid, name, begin_ns, namesakes, ..found })
 }
 
 /// The place of the wanted thread, and the numbers of others of that name.
@@ -235,8 +235,7 @@ fn find(
     wanted: &str,
 ) -> Result<(usize, Vec<u32>), InputError> {
     let cpu_ns = |thread: &Thread| thread.cpu_ns.iter().map(|(_, ns)| ns).sum::<u64>();
-    let number: Option<u32> = wanted.parse().ok();
-    let is_it = |thread: &Thread| number == Some(thread.tid) && thread.did_something();
+    let is_it = |thread: &Thread| thread.tid.to_string() == wanted && thread.did_something();
     let is_named =
         |thread: &Thread| thread.did_something() && thread.names(story).any(|name| name == wanted);
     let all = || walked.threads.iter().enumerate();

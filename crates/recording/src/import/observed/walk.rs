@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
         let seen = |(cpu, found): (usize, Cpu)| CpuSeen {
             cpu: cpu as u16,
             cluster: self.layout.cluster(cpu as u16),
-            ..found.told()
+            ..found.into_seen()
         };
         let cpus = self.cpus.into_iter().enumerate().filter(|(_, cpu)| cpu.is_seen).map(seen);
         let Counts { switches, wakeups, clock_events, misfits, untold, lost, .. } = self.counts;

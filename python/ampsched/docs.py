@@ -324,9 +324,12 @@ def _entries(rows: Iterable[tuple[str, str]]) -> str:
 
 def trace_metrics_page() -> str:
     """What `ampsched check` measures in traces."""
-    rows = [(f"`{each.name}`{observed.unit(each)}", f"{each.meaning}.") for each in observed.METRICS]
+    rows = [
+        (f"`{each.name}`" + (f" ({each.unit})" if each.unit else ""), f"{each.meaning}.")
+        for each in observed.METRICS
+    ]
     of_cluster = [
-        (f"`{name}.CLUSTER` {unit}", f"{meaning}.") for name, unit, meaning, *_ in observed.CLUSTER_METRICS
+        (f"`{name}.CLUSTER` ({unit})", f"{meaning}.") for name, unit, meaning, *_ in observed.CLUSTER_METRICS
     ]
     return page(
         NOTE,

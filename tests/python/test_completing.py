@@ -89,7 +89,13 @@ def test_words_that_bash_has_split_are_joined() -> None:
 
 NAMES = ("NAME", "NAMES", "TYPE")
 """What stands for values that are names."""
-FREE = {"vm run --governor", "import --command", "vm record --command", "counters import --program"}
+FREE = {
+    "vm run --governor",
+    "check --command",
+    "import --command",
+    "vm record --command",
+    "counters import --program",
+}
 """Names of the user's own things, and those that a guest's kernel knows."""
 
 

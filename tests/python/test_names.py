@@ -14,6 +14,7 @@ from ampsched.cli.app import app
 from ampsched.files import named, shown
 
 BAD = os.fsdecode(b"n\xff")
+TRACE = ROOT / "crates/recording/tests/samples/ftrace.txt"
 RECORDING = ROOT / "docs/reports/recordings/exact/hogs-hogs.ampr"
 PROGRAM = '[[threads]]\nname = "t"\nbody = [{ run_us = 50, profile = "fft" }]\n'
 POLICY = "import ampsched\n\n\nclass Own(ampsched.Policy):\n    pass\n"
@@ -29,6 +30,7 @@ LINES = {
     "list": "machines",
     "describe": "{toml}",
     "import": "{ampr}",
+    "check": "{trace}",
     "import-rtapp": "{json}",
     "lift": "{ampr}",
     "analytic": "--fast 1 --slow 1 --speedups 2,1",
@@ -78,7 +80,7 @@ def line(tmp_path: Path) -> "dict[str, str]":
     }
     for suffix, text in texts.items():
         (tmp_path / f"right.{suffix}").write_text(text)
-    return {"ampr": str(RECORDING), "here": str(tmp_path)} | {
+    return {"ampr": str(RECORDING), "trace": str(TRACE), "here": str(tmp_path)} | {
         suffix: str(tmp_path / f"right.{suffix}") for suffix in texts
     }
 

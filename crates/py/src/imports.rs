@@ -31,8 +31,8 @@ pub fn import_trace(
     found.map(Recording::from).map_err(|error| input(&error))
 }
 
-/// The same of a trace that keeps what the scheduler did; the kernel's number of each thread; when the recording begins,
-/// in ns of the trace's clock.
+/// The same of a trace that keeps what the scheduler did; the kernel's number of each thread; when the recording
+/// begins, in ns of the trace's clock.
 #[pyfunction]
 pub fn import_clocked(
     py: Python<'_>,
@@ -60,7 +60,7 @@ pub fn observe_trace(
     Ok(serde_json::to_string(&found).expect("numbers and texts are JSON"))
 }
 
-/// What a trace tells of one thread around one moment, as JSON of `import::Around`, of that of `import::Question`.
+/// What a trace tells of one thread around one moment, as JSON of `import::Moment`, of that of `import::Question`.
 #[pyfunction]
 pub fn trace_around(
     py: Python<'_>,

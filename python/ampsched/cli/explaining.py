@@ -24,6 +24,13 @@ EXAMPLES = render.examples(
 @with_format
 @with_settings(SimulateSettings, SIMULATION)
 def explain(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TRACE", help="A trace of a real scheduler: tell what that did.", show_default=False
+        ),
+    ] = None,
+    *,
     thread: Annotated[
         str,
         typer.Option(
@@ -37,12 +44,6 @@ def explain(
         float,
         typer.Option("--at", parser=options.number, metavar="MS", help="The moment, in ms since the start."),
     ],
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="TRACE", help="A trace of a real scheduler: tell what that did.", show_default=False
-        ),
-    ] = None,
     machine: options.MachineOfTrace = None,
     workload: options.WorkloadOrTrace = None,
     policy: Annotated[
@@ -51,7 +52,7 @@ def explain(
             "--policy",
             "-p",
             metavar="NAME",
-            help=f"{options.POLICY_HELP}; cfs, or for a trace linux of its kernel, by default.",
+            help=f"{options.POLICY_HELP}; cfs by default. For a trace a list a,b; linux of its kernel by default.",
             autocompletion=options.complete_policy,
         ),
     ] = None,
@@ -64,7 +65,6 @@ def explain(
             help="Tell what happened from so long before the moment to so long after it.",
         ),
     ] = 5.0,
-    *,
     settings: SimulateSettings,
     output: Output,
 ) -> None:
@@ -77,7 +77,7 @@ def explain(
     if file is not None:
         if workload is not None:
             raise InputError(f"--workload {workload} and the trace {file} exclude each other")
-        explaining_traces.show(file, machine, policy, (thread, at_ms, window_ms), output)
+        explaining_traces.show(file, machine, policy, (thread, at_ms, window_ms), settings, output)
         return
     if machine is None or workload is None:
         raise InputError(f"--{'workload' if machine else 'machine'} NAME is missing (or give a TRACE)")

@@ -5,38 +5,65 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ampsched._core import Machine
-from ampsched.catalog import Catalog
+from ampsched._core import InputError, Machine
+from ampsched.cli import options
 from ampsched.cli.output import Output
-from ampsched.recording.around import Around, Placed, Simulated, around, place_name, simulated
+from ampsched.recording.around import Moment, Placed, Simulated, around, place_name, simulated
+from ampsched.settings import SimulateSettings, catalog_of, declared
 from ampsched.units import NS_PER_MS
 
 Asked = tuple[str, float, float]
 """Thread, moment and window in ms."""
 
 
-def show(file: Path, machine: str | None, policy: str | None, asked: Asked, output: Output) -> None:
-    """Prints what the real scheduler did with a thread and, if the machine is known, what a simulated one does.
+def show(
+    file: Path,
+    machine: str | None,
+    policies: str | None,
+    asked: Asked,
+    settings: SimulateSettings,
+    output: Output,
+) -> None:
+    """Prints what the real scheduler did with a thread and, if the machine is known, what simulated ones do.
+
+    Args:
+        file: The trace.
+        machine: The machine that it is of, if it is known.
+        policies: Policies as on the command line; `linux` of the trace's kernel by default.
+        asked: What is asked for.
+        settings: Those of the simulations.
+        output: How to print it.
 
     Raises:
-        InputError: As of `around` and `simulated`.
+        InputError: As of `around` and `simulated`; what is for simulations only, without a machine.
     """
     thread, at_ms, window_ms = asked
-    on = Catalog.shipped().machine(machine) if machine else None
+    usual = {name: row.setting.default for name, row in declared(SimulateSettings).items()}
+    idle = [name for name, value in settings.items() if name in usual and str(value) != str(usual[name])]
+    if not machine and (policies or idle):
+        what = f"--policy {policies}" if policies else f"the setting {idle[0]}"
+        raise InputError(f"{what} needs --machine: the machine that {file} is of")
+    on = catalog_of(settings).machine(machine) if machine else None
+    names = options.split(policies, "policy") if policies else [""]
     seen = around(file, on, thread, at_ms, window_ms)
-    made = simulated(file, on, seen, at_ms, window_ms, policy or "") if on else None
+    made = [simulated(file, on, seen, at_ms, window_ms, name, **settings) for name in names] if on else []
 
     def text(console: Console) -> None:
-        for line in (*_real(seen, on, at_ms), *(_made(made, seen, on, at_ms) if made and on else ())):
+        lines = _real(seen, on, at_ms)
+        for place, each in enumerate(made):
+            lines += _story(each) if place == 0 else ["", f"Under {each.policy}: {each.explanation.summary}"]
+            lines += _difference(each, seen, on) if on else []
+        for line in lines:
             style = "dim" if line.lstrip().startswith("[") else None
             console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)
 
     rows = [{"by": "trace", **_row(step.at_ns, step.what, step.cpu, step.sentence)} for step in seen.steps]
-    for told in made.explanation.events if made else ():
-        at_ns = told.at_ns - (made.shift_ns if made else 0)
-        rows.append({"by": made.policy if made else "", **_row(at_ns, told.what, told.core, told.sentence)})
+    for each in made:
+        for told in each.explanation.events:
+            at_ns = told.at_ns - each.shift_ns
+            rows.append({"by": each.policy, **_row(at_ns, told.what, told.core, told.sentence)})
     output.show(
-        value=lambda: {"trace": asdict(seen), "simulated": asdict(made) if made else None},
+        value=lambda: {"trace": asdict(seen), "simulated": list(map(asdict, made))},
         rows=lambda: rows,
         text=text,
     )
@@ -46,7 +73,7 @@ def _row(at_ns: int, what: str, core: int | None, sentence: str) -> dict[str, ob
     return {"at_ns": at_ns, "what": what, "core": core, "sentence": sentence}
 
 
-def _real(seen: Around, machine: Machine | None, at_ms: float) -> list[str]:
+def _real(seen: Moment, machine: Machine | None, at_ms: float) -> list[str]:
     where = (
         ""
         if seen.cpu is None
@@ -62,16 +89,19 @@ def _real(seen: Around, machine: Machine | None, at_ms: float) -> list[str]:
     return lines if seen.steps else [*lines, "Nothing happened to it within the window."]
 
 
-def _made(made: Simulated, seen: Around, machine: Machine, at_ms: float) -> list[str]:
+def _story(made: Simulated) -> list[str]:
     lines = ["", f"Under {made.policy}, in a replay:", made.explanation.summary]
     for told in made.explanation.events:
         lines.append(f"{(told.at_ns - made.shift_ns) / NS_PER_MS:>12.3f} ms  {told.sentence}.")
         if details := told.details():
             lines.append(f"{'':>17}[{details}]")
-    lines.append("")
+    return [*lines, ""]
+
+
+def _difference(made: Simulated, seen: Moment, machine: Machine) -> list[str]:
     if not made.compared:
-        return [*lines, "No wake-up of it can be compared: the trace or the replay has none."]
-    lines.append(f"Of {made.compared:,} wake-ups in their order {made.same:,} led to the same cluster.")
+        return ["No wake-up of it can be compared: the trace or the replay has none."]
+    lines = [f"Of {made.compared:,} wake-ups in their order {made.same:,} led to the same cluster."]
     if made.first is not None:
         real, other = seen.placed[made.first], made.placed[made.first]
         lines.append(

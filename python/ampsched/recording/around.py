@@ -6,18 +6,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ampsched import api
 from ampsched._core import InputError, Machine, import_clocked, trace_around
-from ampsched.catalog import Catalog
 from ampsched.explaining import Explanation, Told
 from ampsched.files import read_bytes, shown
 from ampsched.policy import policy_info
 from ampsched.ranges import Range
 from ampsched.recording.observed import clusters_of
 from ampsched.recording.replay import replayed
-from ampsched.settings import MS_MAX
+from ampsched.settings import MS_MAX, SimulateSettings, catalog_of
 from ampsched.units import NS_PER_MS
 
 OTHERS_MAX = 8
@@ -67,7 +66,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Moment:
     """What a trace tells of one thread around one moment.
 
     Attributes:
@@ -116,7 +115,7 @@ class Simulated:
     why: tuple[str, ...]
 
 
-def around(path: Path, machine: Machine | None, thread: str, at_ms: float, window_ms: float = 5.0) -> Around:
+def around(path: Path, machine: Machine | None, thread: str, at_ms: float, window_ms: float = 5.0) -> Moment:
     """What a trace tells of one thread around one moment.
 
     Args:
@@ -143,7 +142,7 @@ def around(path: Path, machine: Machine | None, thread: str, at_ms: float, windo
         Step(**each, sentence=_sentence(each, machine)) for each in map(_with_tuples, values.pop("steps"))
     )
     placed = tuple(Placed(each["woken_ns"], each["runs_ns"], each["cpu"]) for each in values.pop("placed"))
-    return Around(**values | {"namesakes": tuple(values["namesakes"])}, steps=steps, placed=placed)
+    return Moment(**values | {"namesakes": tuple(values["namesakes"])}, steps=steps, placed=placed)
 
 
 def _with_tuples(step: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +222,13 @@ def _order(version: float) -> tuple[int, int]:
 
 
 def simulated(
-    path: Path, machine: Machine, seen: Around, at_ms: float, window_ms: float = 5.0, policy: str = ""
+    path: Path,
+    machine: Machine,
+    seen: Moment,
+    at_ms: float,
+    window_ms: float = 5.0,
+    policy: str = "",
+    **settings: Unpack[SimulateSettings],
 ) -> Simulated:
     """What a policy does with a thread in a replay of the trace on its machine.
 
@@ -234,6 +239,7 @@ def simulated(
         at_ms: The moment, in ms since the trace's first event.
         window_ms: As for `around`.
         policy: The policy; by default `linux` of the trace's kernel.
+        settings: Those of `ampsched.explain`.
 
     Raises:
         InputError: The thread is of the kernel and not replayed, or the replay ends before.
@@ -246,12 +252,11 @@ def simulated(
         )
     number = len(tids) - 1 - tids[::-1].index(seen.tid)
     policy = policy or generation(json.loads(recording.info)["kernel"])
-    workload = replayed(Catalog.shipped(), recording, path).workload
+    workload = replayed(catalog_of(settings), recording, path).workload
     shift_ns = seen.begin_ns - origin_ns
     at_ns = max(0, round(at_ms * NS_PER_MS) + shift_ns)
-    whole = _explained(
-        machine, workload, policy, _names(recording.threads[number][0], number, workload.apps[0][0]), at_ns
-    )
+    names = _names(recording.threads[number][0], number, workload.apps[0][0])
+    whole = _explained(machine, workload, policy, names, at_ns, settings)
     placed = tuple(_placed(whole.events))
     pairs = list(zip(seen.placed, placed, strict=False))
     of = machine.cluster_of_core
@@ -284,22 +289,26 @@ def _names(name: str, number: int, app: str) -> list[str]:
 
 
 def _explained(
-    machine: Machine, workload: api.WorkloadLike, policy: str, names: Sequence[str], at_ns: int
+    machine: Machine,
+    workload: api.WorkloadLike,
+    policy: str,
+    names: Sequence[str],
+    at_ns: int,
+    settings: SimulateSettings,
 ) -> Explanation:
     """All that happens to a thread in a simulation, whichever of the names it has."""
+
+    def ask(name: str) -> Explanation:
+        at_ms = at_ns / NS_PER_MS
+        return api.explain(machine, workload, policy, thread=name, at_ms=at_ms, window_ms=MS_MAX, **settings)
+
     for name in names[:-1]:
         try:
-            return _ask(machine, workload, policy, name, at_ns)
+            return ask(name)
         except InputError as error:
             if "no thread" not in str(error):
                 raise
-    return _ask(machine, workload, policy, names[-1], at_ns)
-
-
-def _ask(machine: Machine, workload: api.WorkloadLike, policy: str, name: str, at_ns: int) -> Explanation:
-    return api.explain(
-        machine, workload, policy, thread=name, at_ms=at_ns / NS_PER_MS, window_ms=MS_MAX, core_order="as-is"
-    )
+    return ask(names[-1])
 
 
 def _placed(events: Sequence[Told]) -> Iterator[Placed]:

@@ -14,7 +14,7 @@ from ampsched._core import InputError, Machine, observe_trace
 from ampsched.files import read_bytes, shown
 from ampsched.units import NS_PER_MS
 
-_LIMIT = re.compile(r"\s*([^\s<>=]+)\s*(<=|>=)\s*(\S+?)\s*(%|[a-zA-Z/]+)?\s*")
+_LIMIT = re.compile(r"\s*([^\s<>=]+)\s*(<=|>=)\s*(\S+?)\s*(%|ms|ms/s|1/s|MHz)?\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 pub use frames::Frames;
 pub use observed::{
-    Around, Asked, AtClock, CpuSeen, KnownCluster, Observed, Placed, Question, Step, ThreadSeen,
+    Asked, AtClock, CpuSeen, KnownCluster, Moment, Observed, Placed, Question, Step, ThreadSeen,
 };
 pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
@@ -199,7 +199,7 @@ pub fn around(
     bytes: &[u8],
     asked: &Asked,
     question: &Question,
-) -> Result<Around, InputError> {
+) -> Result<Moment, InputError> {
     observed::around(file, bytes.len(), of_scheduler(file, bytes)?, asked, question)
 }
 

@@ -141,6 +141,7 @@ const PYTHON: &[&str] = &[
     "live/running.py",
     "machine_file/lscpu.py",
     "recording/advice.py",
+    "recording/around.py",
     "recording/both.py",
     "recording/check.py",
     "recording/each_kind.py",

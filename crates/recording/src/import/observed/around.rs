@@ -26,8 +26,8 @@ pub struct Question {
 pub struct Step {
     /// When, in ns since the first event.
     pub at_ns: u64,
-    /// What, in a word: `woken`, `runs`, `lost` its CPU, `blocked`, `ended`, `gone` (nobody told), `instead` for another
-    /// thread that runs where it was last, `clock`.
+    /// What, in a word: `woken`, `runs`, `lost` its CPU, `blocked`, `ended`, `gone` (nobody told), `instead` for
+    /// another thread that runs where it was last, `clock`.
     pub what: &'static str,
     /// Where.
     pub cpu: Option<u16>,
@@ -46,7 +46,7 @@ pub struct Step {
 /// A wake-up and where it led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Placed {
-    /// When it was woken, in ns since the first event.
+    /// When it was woken, in ns since the first event; when it got a CPU if nobody told.
     pub woken_ns: u64,
     /// When it got a CPU.
     pub runs_ns: u64,
@@ -56,7 +56,7 @@ pub struct Placed {
 
 /// The answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Around {
+pub struct Moment {
     /// The kernel's number of the thread.
     pub tid: u32,
     /// Its name.
@@ -80,7 +80,7 @@ pub struct Around {
 pub struct Lens {
     question: Question,
     place: u32,
-    found: Around,
+    found: Moment,
     is_over: bool,
 }
 
@@ -91,26 +91,30 @@ impl Lens {
     }
 
     fn new(question: &Question, place: u32) -> Self {
-        let found = Around { state: "unknown", ..Around::default() };
+        let found = Moment { state: "unknown", ..Moment::default() };
         Self { question: question.clone(), place, found, is_over: false }
     }
 
     /// An event is about to happen.
-    pub fn before(&mut self, now_ns: u64, thread: &Thread) {
+    pub fn before(&mut self, now_ns: u64, thread: Option<&Thread>) {
         if now_ns > self.question.at_ns && !self.is_over {
             self.is_over = true;
-            self.found.state = word(thread.state);
-            self.found.cpu = thread.cpu;
+            if let Some(thread) = thread {
+                (self.found.state, self.found.cpu) = (word(thread.state), thread.cpu);
+            }
         }
     }
 
     /// What is seen of an event that changed the thread's state from one to another.
     pub fn after(&mut self, walk: &Walk<'_>, raw: &Raw, was: (State, Option<u16>), now_ns: u64) {
         let Some(thread) = walk.thread_at(self.place) else { return };
-        if let (State::Ready { since_ns, is_woken: true, .. }, State::Running(cpu)) =
-            (was.0, thread.state)
-        {
-            self.found.placed.push(Placed { woken_ns: since_ns, runs_ns: now_ns, cpu });
+        let woken_ns = match was.0 {
+            State::Ready { since_ns, is_woken: true, .. } => Some(since_ns),
+            State::Blocked => Some(now_ns),
+            _ => None,
+        };
+        if let (Some(woken_ns), State::Running(cpu)) = (woken_ns, thread.state) {
+            self.found.placed.push(Placed { woken_ns, runs_ns: now_ns, cpu });
         }
         let Question { at_ns, window_ns, .. } = self.question;
         if now_ns < at_ns.saturating_sub(window_ns) || now_ns > at_ns.saturating_add(window_ns) {
@@ -197,7 +201,7 @@ pub fn around(
     mut story: Story,
     asked: &Asked,
     question: &Question,
-) -> Result<Around, InputError> {
+) -> Result<Moment, InputError> {
     story.events.sort_by_key(|raw| raw.at_ns);
     let layout = || Layout::of(file, &story.events, &asked.clusters);
     Budget::of(bytes).take::<[u64; 4]>(file, tids(&story).saturating_mul(layout()?.cpus()))?;
@@ -212,7 +216,7 @@ pub fn around(
     let lens = Lens::new(question, place as u32);
     let again = Walk::new(layout()?, &story.names).with_lens(lens).through(&story.events);
     let (Some(lens), Some(thread)) = (again.lens, again.threads.get(place)) else {
-        return Ok(Around::default());
+        return Ok(Moment::default());
     };
     let mut found = lens.found;
     if !lens.is_over {
@@ -220,7 +224,7 @@ pub fn around(
     }
     let name = thread.names(&story).last().unwrap_or_default().to_owned();
     let begin_ns = story.events.first().map_or(0, |raw| raw.at_ns);
-    Ok(Around { tid: thread.tid, name, begin_ns, namesakes, ..found })
+    Ok(Moment { tid: thread.tid, name, begin_ns, namesakes, ..found })
 }
 
 /// The place of the wanted thread, and the numbers of others of that name.
@@ -231,8 +235,7 @@ fn find(
     wanted: &str,
 ) -> Result<(usize, Vec<u32>), InputError> {
     let cpu_ns = |thread: &Thread| thread.cpu_ns.iter().map(|(_, ns)| ns).sum::<u64>();
-    let number: Option<u32> = wanted.parse().ok();
-    let is_it = |thread: &Thread| number == Some(thread.tid) && thread.did_something();
+    let is_it = |thread: &Thread| thread.tid.to_string() == wanted && thread.did_something();
     let is_named =
         |thread: &Thread| thread.did_something() && thread.names(story).any(|name| name == wanted);
     let all = || walked.threads.iter().enumerate();

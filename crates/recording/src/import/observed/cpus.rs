@@ -79,7 +79,7 @@ impl Cpu {
     }
 
     /// What is told of it in the end.
-    pub fn told(self) -> CpuSeen {
+    pub fn into_seen(self) -> CpuSeen {
         let clock = |(khz, (ns, busy_ns))| AtClock { khz, ns, busy_ns };
         CpuSeen {
             clocks: self.clocks.into_iter().map(clock).collect(),

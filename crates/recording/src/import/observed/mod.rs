@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use ampsched_model::{Budget, Distribution, Histogram, InputError};
 use serde::{Deserialize, Serialize};
 
-pub use around::{Around, Placed, Question, Step, around};
+pub use around::{Moment, Placed, Question, Step, around};
 pub use layout::KnownCluster;
 
 use super::event::{Story, What};
@@ -168,7 +168,7 @@ pub fn of_story(
     Ok(Observed {
         duration_ns: walked.duration_ns(),
         threads,
-        latency: told(&latency),
+        latency: percentiles(&latency),
         runnable_mean: walked.crowd.mean(walked.duration_ns()),
         runnable_max: walked.crowd.max,
         wakeups: walked.wakeups,
@@ -191,7 +191,7 @@ fn tids(story: &Story) -> usize {
 }
 
 /// Percentiles alone.
-fn told(times: &Histogram) -> Distribution {
+fn percentiles(times: &Histogram) -> Distribution {
     let mut found = Distribution::from(times);
     found.drop_histogram();
     found

@@ -4,7 +4,7 @@ use ampsched_model::Histogram;
 
 use super::layout::Layout;
 use super::load::Load;
-use super::{ThreadSeen, told};
+use super::{ThreadSeen, percentiles};
 use crate::import::event::{Left, Name, Story};
 
 /// Most names of a thread that are kept (ours).
@@ -147,7 +147,7 @@ impl Thread {
             name: self.names(story).last().unwrap_or_default().to_owned(),
             process: self.process(story),
             cpu_ns,
-            latency: told(&self.latency),
+            latency: percentiles(&self.latency),
             too_small_ns: if has_sizes { self.load.too_small_ns } else { 0 },
             too_big_ns: if has_sizes { self.load.too_big_ns } else { 0 },
             ..self.seen.clone()

@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
         let seen = |(cpu, found): (usize, Cpu)| CpuSeen {
             cpu: cpu as u16,
             cluster: self.layout.cluster(cpu as u16),
-            ..found.told()
+            ..found.into_seen()
         };
         let cpus = self.cpus.into_iter().enumerate().filter(|(_, cpu)| cpu.is_seen).map(seen);
         let Counts { switches, wakeups, clock_events, misfits, untold, lost, .. } = self.counts;
@@ -179,10 +179,9 @@ impl<'a> Walk<'a> {
     fn see(&mut self, raw: &Raw) {
         self.now_ns = raw.at_ns - self.begin_ns;
         let Some(mut lens) = self.lens.take() else { return self.tell(raw) };
-        let was = self.thread_at(lens.place()).map_or((State::Unknown, None), |thread| {
-            lens.before(self.now_ns, thread);
-            (thread.state, thread.cpu)
-        });
+        let thread = self.thread_at(lens.place());
+        lens.before(self.now_ns, thread);
+        let was = thread.map_or((State::Unknown, None), |thread| (thread.state, thread.cpu));
         self.tell(raw);
         lens.after(self, raw, was, self.now_ns);
         self.lens = Some(lens);

@@ -20,7 +20,7 @@ class Trace:
         name: Its name in reports.
         path: Its file.
         machine: The machine that it is of, a name or a path.
-        kernel: The generation of ``linux`` nearest to the one that scheduled.
+        policy: Ours that is nearest to what scheduled.
         scheduler: What scheduled, in words.
         source: From where it is.
     """
@@ -28,7 +28,7 @@ class Trace:
     name: str
     path: Path
     machine: str
-    kernel: str
+    policy: str
     scheduler: str
     source: str
 
@@ -54,5 +54,5 @@ def _trace(folder: Path, name: str, stated: dict[str, str]) -> Trace:
     beside = folder / stated["machine"]
     machine = str(beside) if beside.is_file() else stated["machine"]
     return Trace(
-        name, folder / stated["file"], machine, stated["kernel"], stated["scheduler"], stated["source"]
+        name, folder / stated["file"], machine, stated["policy"], stated["scheduler"], stated["source"]
     )

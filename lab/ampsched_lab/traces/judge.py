@@ -5,6 +5,7 @@ that is on another class of cores than in the trace: the mean over names, weighe
 half the sum of the differences of shares.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,23 +13,26 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from ampsched.recording.observed import Observed, observe
-
 import ampsched
 from ampsched import Machine
 from ampsched.catalog import Catalog
 from ampsched.recording.imports import import_file
+from ampsched.recording.observed import Observed, observe
 from ampsched.recording.replay import replayed
 from ampsched_lab.traces.data import Trace, traces
 
-LINUX = "linux"
-POLICIES = (LINUX, "eas", "gts")
-"""What is compared beside ``linux`` of the trace's own generation."""
+NEAREST = "nearest to what scheduled"
+POLICIES = ("linux", "linux:kernel=android-4.14", "eas", "gts")
+"""What is compared beside the policy that is nearest to what scheduled."""
+TRACE = "the trace"
 TRIVIAL_OTHERS = "mean of the other traces"
 TRIVIAL_OWN = "each thread as the whole trace"
 
 CLASSES_MAX = 3
 """Classes of cores of a chip, at most."""
+
+NUMBERS = re.compile(r"\.\d+(\.0)?$")
+"""What a replay adds to a thread's name: its number in the recording, and that of the instance if it was created."""
 
 Times = dict[str, dict[int, int]]
 """CPU time in ns by a thread's name and the class of cores."""
@@ -41,7 +45,9 @@ class Judged:
     Attributes:
         trace: The trace's name.
         policy: The policy, or how a trivial predictor predicts.
+        is_nearest: Whether it is the one that is nearest to what scheduled.
         misplaced: Share of the CPU time on another class of cores, 0 to 1.
+        by_class: Shares of the CPU time by class of cores, the slowest first.
         cpu_error: Of the CPU time, relative; none for trivial predictors.
         clocks_off: Half the sum of the differences of shares of time at each clock, 0 to 1; none without clocks.
         latency_p50: (Wake-up latency simulated) / (in the trace), median; none if it is not known.
@@ -51,6 +57,8 @@ class Judged:
     trace: str
     policy: str
     misplaced: float
+    by_class: list[float]
+    is_nearest: bool = False
     cpu_error: float | None = None
     clocks_off: float | None = None
     latency_p50: float | None = None
@@ -100,8 +108,7 @@ def _real(seen: Observed, class_of_cpu: Sequence[int], names: set[str]) -> Times
 def _simulated(outcome: ampsched.Outcome) -> Times:
     found: Times = defaultdict(lambda: defaultdict(int))
     for thread in outcome.threads:
-        # The replay calls a thread by its name and its number in the recording.
-        name, _, _ = thread.name.rpartition(".")
+        name = NUMBERS.sub("", thread.name)
         for place, ns in enumerate(thread.class_ns):
             found[name][place] += ns
     return dict(found)
@@ -147,7 +154,7 @@ def judge(trace: Trace) -> tuple[Times, list[Judged]]:
         names = {name for name, *_ in recording.threads}
     governor = "schedutil" if seen.clock_events else "performance"
     rows, real = [], Times()
-    for policy in (f"{LINUX}:kernel={trace.kernel}", *POLICIES):
+    for policy in dict.fromkeys((trace.policy, *POLICIES)):
         outcome = ampsched.simulate(machine, workload, policy, governor=governor)
         times, real = _simulated(outcome), _real(seen, _classes(machine, outcome), names)
         rows.append(
@@ -155,6 +162,8 @@ def judge(trace: Trace) -> tuple[Times, list[Judged]]:
                 trace.name,
                 policy,
                 misplaced(real, {name: shares(each) for name, each in times.items()}),
+                _by_class(whole(times)),
+                policy == trace.policy,
                 _total(times) / _total(real) - 1,
                 _clocks_off(seen, outcome),
                 _ratio(outcome.latency.p50_ns, seen.latency.p50_ns),
@@ -162,6 +171,10 @@ def judge(trace: Trace) -> tuple[Times, list[Judged]]:
             )
         )
     return real, rows
+
+
+def _by_class(found: Mapping[int, float]) -> list[float]:
+    return [found.get(place, 0.0) for place in range(max(found, default=0) + 1)]
 
 
 def trivial(name: str, times: Mapping[str, Times]) -> list[Judged]:
@@ -174,14 +187,18 @@ def trivial(name: str, times: Mapping[str, Times]) -> list[Judged]:
             place: mean(each.get(place, 0.0) for each in others) for place in range(CLASSES_MAX)
         }
     real = times[name]
-    return [Judged(name, how, misplaced(real, dict.fromkeys(real, each))) for how, each in predicted.items()]
+    return [
+        Judged(name, how, misplaced(real, dict.fromkeys(real, each)), _by_class(each))
+        for how, each in predicted.items()
+    ]
 
 
 def judged(folder: Path) -> list[dict[str, Any]]:
     """All traces of a folder, as rows for JSON."""
-    times, rows = {}, []
+    times, rows = {}, list[Judged]()
     for trace in traces(folder):
         times[trace.name], found = judge(trace)
+        rows.append(Judged(trace.name, TRACE, 0.0, _by_class(whole(times[trace.name]))))
         rows += found
     for name in times:
         rows += trivial(name, times)

@@ -1,12 +1,8 @@
 """The traces that judge: those of lab/data/traces, or of a folder that cannot be shipped."""
 
-import lzma
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "lab/data/traces"
@@ -31,17 +27,6 @@ class Trace:
     policy: str
     scheduler: str
     source: str
-
-    @contextmanager
-    def unpacked(self) -> Iterator[Path]:
-        """Its file as the product reads it."""
-        if self.path.suffix != ".xz":
-            yield self.path
-            return
-        with TemporaryDirectory() as folder:
-            plain = Path(folder) / self.path.stem
-            plain.write_bytes(lzma.decompress(self.path.read_bytes()))
-            yield plain
 
 
 def traces(folder: Path = FOLDER) -> list[Trace]:

@@ -147,11 +147,10 @@ def judge(trace: Trace) -> tuple[Times, list[Judged]]:
     """The trace's own CPU times, and what each policy makes of it."""
     catalog = Catalog.shipped()
     machine = catalog.machine(trace.machine)
-    with trace.unpacked() as path:
-        seen = observe(path, machine)
-        recording = import_file(path, traced=machine)
-        workload = replayed(catalog, recording, path).workload
-        names = {name for name, *_ in recording.threads}
+    seen = observe(trace.path, machine)
+    recording = import_file(trace.path, traced=machine)
+    workload = replayed(catalog, recording, trace.path).workload
+    names = {name for name, *_ in recording.threads}
     governor = "schedutil" if seen.clock_events else "performance"
     rows, real = [], Times()
     for policy in dict.fromkeys((trace.policy, *POLICIES)):

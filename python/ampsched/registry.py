@@ -33,7 +33,6 @@ class Param:
             return ", ".join(self.names)
         return "0 or 1" if self.flag else f"{self.min:g} to {self.max:g}"
 
-
     def shown(self, value: float) -> str:
         """A value as people give it."""
         if self.choices:

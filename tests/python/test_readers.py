@@ -10,6 +10,7 @@ from conftest import Ampsched
 
 import ampsched
 from ampsched._core import InputError, Topology
+from ampsched.policy import PolicySpec, policy_info
 from ampsched.sweeps import folder as folders
 from ampsched.sweeps.folder import MARK, Folder
 
@@ -204,4 +205,15 @@ def test_h34_low_words_of_a_library_do_not_leak(ampsched_here: Ampsched, argumen
 def test_h34_low_a_version_that_a_number_cannot_hold_is_refused(ampsched_here: Ampsched) -> None:
     ended = ampsched_here("simulate", "-m", "2B2S", "-w", "sync-1", "-p", "linux:kernel=5.10")
     assert ended.code == 2
-    assert "policy linux: parameter kernel = 5.10 is not 3.16, 4.14, android-4.14, 6.1, 6.6, 6.18 or 7.3" in ended.err
+    assert (
+        "policy linux: parameter kernel = 5.10 is not 3.16, 4.14, android-4.14, 6.1, 6.6, 6.18 or 7.3"
+        in ended.err
+    )
+
+
+def test_a_vendors_kernel_is_named() -> None:
+    spec = PolicySpec.of("linux:kernel=android-4.14")
+    assert (spec.label, spec.params) == ("linux:kernel=android-4.14", (("kernel", -4.14),))
+    kernel = next(param for param in policy_info("linux").params if param.name == "kernel")
+    assert (kernel.shown(-4.14), kernel.shown(6.1), kernel.shown(5.0)) == ("android-4.14", "6.1", "5")
+    assert kernel.values() == "3.16, 4.14, android-4.14, 6.1, 6.6, 6.18, 7.3"

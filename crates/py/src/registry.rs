@@ -75,7 +75,7 @@ pub fn check_policy(name: &str, params: Vec<(String, f64)>) -> PyResult<()> {
     build_policy(name, &params).map(drop).map_err(|error| error::policy(&error))
 }
 
-/// The number that a text is for a parameter of a policy whose values have names; none: for another parameter or policy.
+/// The number that a text is for a parameter of a policy whose values have names; none: for another one.
 /// Raises `InputError` if it is no value of the parameter.
 #[pyfunction]
 pub fn named_value(policy: &str, param: &str, text: &str) -> PyResult<Option<f64>> {

@@ -7,7 +7,7 @@
 //! Left out: `prefer_idle`, synchronous wake-ups, depths of sleep, `sched_boost`, rotation of big threads (off by
 //! default), cores set aside by `core_ctl`.
 
-use ampsched_model::{CoreId, Ns, Sees};
+use ampsched_model::{CoreId, Ns};
 
 use super::Fair;
 use super::kernel::{Kernel, Tracking};
@@ -47,17 +47,11 @@ struct Found {
     roomiest: Option<(usize, u64)>,
 }
 
-/// What a generation that tracks by windows keeps on a machine.
-pub(super) fn walt_of(
-    kernel: &Kernel,
-    topology: &Topology,
-    capacities: &[u64],
-) -> Option<Box<Walt>> {
+/// What a generation that tracks by windows keeps on a machine, whose capacities its device tree states.
+pub(super) fn walt_of(kernel: &Kernel, topology: &Topology) -> Option<Box<Walt>> {
     let Tracking::Walt { window_ns } = kernel.tracking else { return None };
-    let cores = topology
-        .cores()
-        .map(|core| (topology.core(core).cluster.index(), capacities[core.index()]));
-    Some(Box::new(Walt::new(window_ns, cores)))
+    let of = |core| (topology.core(core).cluster.index(), topology.core(core).capacity.into());
+    Some(Box::new(Walt::new(window_ns, topology.cores().map(of))))
 }
 
 impl Fair {
@@ -137,27 +131,21 @@ impl Fair {
     }
 
     /// A core's cluster runs at another frequency from now on.
-    pub(super) fn clock_by_demand(&mut self, sched: &Sched, core: usize) {
-        if self.walt.is_none() || sched.topology().sees() != Sees::Capacities {
-            return;
+    pub(super) fn clock_by_demand(&mut self, core: usize, present: u64, highest: u64) {
+        if self.walt.is_some() {
+            self.charge(core);
         }
-        self.charge(core);
-        let cluster = sched.topology().core(CoreId::from(core)).cluster;
-        let highest = sched.topology().clusters()[cluster.index()].max_mhz().unwrap_or(1).max(1);
-        let present = u64::from(sched.frequency_mhz(cluster));
-        let speed = self.cores[core].capacity_max * present / u64::from(highest);
         if let Some(walt) = &mut self.walt {
-            walt.set_speed(core, speed);
+            walt.set_clock(core, present, highest);
         }
     }
 
-    /// What the clock of a core goes by, at most its capacity; none: by averages (`cpu_util_freq_walt`).
+    /// What the clock of a core goes by; none: by averages.
     pub(super) fn clock_util(&mut self, core: usize, now_ns: Ns) -> Option<u32> {
         self.walt.as_ref()?;
         self.now_ns = now_ns;
         self.charge(core);
-        let load = self.walt.as_mut()?.load(core, now_ns);
-        Some(load.min(self.cores[core].capacity_max) as u32)
+        Some(self.walt.as_mut()?.load(core, now_ns) as u32)
     }
 
     /// What a thread needs, of 1024 (`task_util`).

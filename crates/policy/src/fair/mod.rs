@@ -178,7 +178,7 @@ impl Fair {
             perf_domains: if topology.has_smt() { Vec::new() } else { PerfDomain::all(topology) },
             root: Root::default(),
             past_loads: PastLoads::new(count),
-            walt: demand::walt_of(&kernel, topology, &capacities),
+            walt: demand::walt_of(&kernel, topology),
             idle_balance_due: 0,
             waking_core: 0,
             starter: None,

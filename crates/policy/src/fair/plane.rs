@@ -333,7 +333,7 @@ impl FastPlane for Fair {
         if is_known && self.kernel.asymmetric && !self.kernel.is_by_load() {
             own.capacity_now = own.capacity_max * present / u64::from(highest);
         }
-        self.clock_by_demand(sched, core.index());
+        self.clock_by_demand(core.index(), present, highest.into());
     }
 
     fn util(&mut self, core: CoreId, now_ns: Ns) -> Option<u32> {

@@ -106,7 +106,8 @@ impl Thread {
 struct Core {
     /// Cores of one cluster share their clock.
     cluster: usize,
-    /// Its capacity at its frequency.
+    /// Its capacity at its highest frequency, and at its present one.
+    capacity: u64,
     speed: u64,
     /// The window in which it was looked at last.
     window: u64,
@@ -131,9 +132,10 @@ pub(super) struct Walt {
 impl Walt {
     /// For cores with their clusters and capacities; they run at their highest frequencies.
     pub fn new(window_ns: Ns, cores: impl Iterator<Item = (usize, u64)>) -> Self {
-        let core = |(cluster, speed)| Core {
+        let core = |(cluster, capacity)| Core {
             cluster,
-            speed,
+            capacity,
+            speed: capacity,
             window: 0,
             work: Work::default(),
             top: Work::default(),
@@ -171,9 +173,10 @@ impl Walt {
         (own.core, own.mark_ns) = (core, now_ns);
     }
 
-    /// A core works at another speed from now on: what ran there must have been booked.
-    pub fn set_speed(&mut self, core: usize, speed: u64) {
-        self.cores[core].speed = speed;
+    /// A core runs at a part of its highest frequency from now on: what ran there must have been booked.
+    pub fn set_clock(&mut self, core: usize, present: u64, highest: u64) {
+        let own = &mut self.cores[core];
+        own.speed = own.capacity * present / highest.max(1);
     }
 
     /// A core's capacity at its frequency (`capacity_curr_of`).
@@ -203,8 +206,8 @@ impl Walt {
         own.core == core && (own.is_queued || self.has_slept_in(own, now_ns))
     }
 
-    /// What the clock goes by: the work of the window before, or that of the thread which did most
-    /// (`freq_policy_load`, `FREQ_REPORT_MAX_CPU_LOAD_TOP_TASK`).
+    /// What the clock goes by, at most the core's capacity: the work of the window before, or that of the thread which
+    /// did most (`cpu_util_freq_walt`; `freq_policy_load`, `FREQ_REPORT_MAX_CPU_LOAD_TOP_TASK`).
     pub fn load(&mut self, core: usize, now_ns: Ns) -> u64 {
         self.roll(core, now_ns);
         let step_ns = self.window_ns / STEPS;
@@ -213,7 +216,7 @@ impl Walt {
             0 => 0,
             work => (work / step_ns + 1).min(STEPS) * step_ns,
         };
-        self.util(own.work.before.max(top))
+        self.util(own.work.before.max(top)).min(own.capacity)
     }
 
     /// A thread comes into the queue of its core (`walt_inc_cumulative_runnable_avg`).

@@ -38,7 +38,7 @@ fn value(dice: &mut Dice, row: &ParamInfo) -> f64 {
     match row.kind {
         ParamKind::Flag => dice.whole(0..=1) as f64,
         ParamKind::Choice(choices) => dice.index(choices.len()) as f64,
-        ParamKind::OneOf(values) => values[dice.index(values.len())],
+        ParamKind::OneOf(values) => values[dice.index(values.len())].0,
         ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => {
             match dice.whole(0..=7) {
                 0 => min,

@@ -100,7 +100,7 @@ fn waiting_is_demand_but_no_work_for_the_clock() {
 #[test]
 fn work_is_time_times_capacity_at_the_frequency() {
     let mut walt = walt();
-    walt.set_speed(0, 256);
+    walt.set_clock(0, 500, 2000);
     run(&mut walt, 0, 1, 16 * MS);
     walt.book(0, Did::Slept, WINDOW_NS);
     // 16 ms x 256 / 1024 = 4 ms; the mean is (4 + 4 x 3) / 5 = 3.2 ms.
@@ -111,15 +111,16 @@ fn work_is_time_times_capacity_at_the_frequency() {
 #[test]
 fn work_goes_along_to_another_cluster_and_stays_within_one() {
     let mut walt = walt();
-    run(&mut walt, 0, 1, 10 * MS);
+    // 5 ms; the busiest thread's in steps of 20 us rounded up.
+    run(&mut walt, 0, 1, 5 * MS);
     walt.go(0, 1, WINDOW_NS + MS);
     let loads = |walt: &mut Walt| [0, 1, 2].map(|core| walt.load(core, WINDOW_NS + MS));
-    assert_eq!(loads(&mut walt), [0, 513, 0]);
+    assert_eq!(loads(&mut walt), [0, 257, 0]);
     // Within the cluster the sum stays, and the busiest thread is told of its new core.
     walt.go(0, 2, WINDOW_NS + MS);
-    assert_eq!(loads(&mut walt), [0, 512, 513]);
+    assert_eq!(loads(&mut walt), [0, 256, 257]);
     walt.go(0, 0, WINDOW_NS + MS);
-    assert_eq!(loads(&mut walt), [513, 0, 0]);
+    assert_eq!(loads(&mut walt), [257, 0, 0]);
 }
 
 #[test]
@@ -152,7 +153,8 @@ fn demand_and_work_are_those_of_the_definition() {
                 ran[window] += if did == Did::Ran { passed_ns } else { 0 };
                 now_ns = next_ns;
                 if now_ns % WINDOW_NS == 0 {
-                    (busy.push(0), ran.push(0));
+                    busy.push(0);
+                    ran.push(0);
                 }
             }
             let over = busy.len() - 1;

@@ -17,7 +17,7 @@ const ABOVE_MAX: f64 = 1.01;
 
 /// What a trace tells of one core's clock.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct CoreClock {
     first_ns: u64,
     last_ns: u64,
     /// The last one.
@@ -28,7 +28,7 @@ struct Told {
     is_told: bool,
 }
 
-impl Told {
+impl CoreClock {
     fn change(&mut self, at_ns: u64, khz: u32) {
         if !self.is_told {
             (self.first_ns, self.is_told) = (at_ns, true);
@@ -50,7 +50,7 @@ impl Told {
 /// How fast cores are at which clock.
 #[derive(Debug, Default)]
 pub struct Clocks {
-    told: Vec<Told>,
+    told: Vec<CoreClock>,
     /// Speeds at the highest clock, in millionths; cores beyond have full speed.
     tops: Vec<u64>,
     /// Highest clocks in kHz; 0 if not known.
@@ -93,10 +93,10 @@ impl Clocks {
         found
     }
 
-    fn told_of(&mut self, cpu: u16) -> &mut Told {
+    fn told_of(&mut self, cpu: u16) -> &mut CoreClock {
         let core = usize::from(cpu);
         if self.told.len() <= core {
-            self.told.resize(core + 1, Told::default());
+            self.told.resize(core + 1, CoreClock::default());
         }
         &mut self.told[core]
     }

@@ -302,7 +302,7 @@ mod tests {
     }
 
     /// What is told of an event with these words as its fields.
-    fn told(format: &str, words: &[u32]) -> (Vec<What>, u64) {
+    fn read_words(format: &str, words: &[u32]) -> (Vec<What>, u64) {
         let mut decoder = Decoder::default();
         decoder.learn(format);
         let mut bytes = vec![7, 0, 0, 0, 9, 0, 0, 0];
@@ -316,7 +316,7 @@ mod tests {
     fn states_of_cores_and_threads_are_read_by_their_descriptions() {
         let of = |name, fields: &[&str], words: &[u32]| {
             let fields: Vec<(&str, usize)> = fields.iter().map(|&field| (field, 4)).collect();
-            told(&format(name, 7, &fields), words)
+            read_words(&format(name, 7, &fields), words)
         };
         let clock = What::Frequency { cpu: 4, khz: 1_100_000 };
         let idle = |state| What::Idle { cpu: 2, state };
@@ -359,7 +359,7 @@ mod tests {
             .chunks_exact(4)
             .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
             .collect();
-        assert_eq!(told(&print, &words), (vec![What::Frequency { cpu: 1, khz: 950_000 }], 0));
-        assert_eq!(told(&print, &[0, 0, 0x0042_7c42]), (vec![], 0));
+        assert_eq!(read_words(&print, &words), (vec![What::Frequency { cpu: 1, khz: 950_000 }], 0));
+        assert_eq!(read_words(&print, &[0, 0, 0x0042_7c42]), (vec![], 0));
     }
 }

@@ -32,9 +32,10 @@ pub fn marked(text: &str) -> Option<What> {
 /// The priority of one side of a switch: `prev_prio=120`, `next_prio=120`, or `NAME:TID [120] S`.
 pub fn prio_of(side: &str) -> u8 {
     // A name may hold anything, and stands before it.
-    let known = side.trim_end().rsplit(' ').take(4).find_map(|word| {
-        let keyed = word.strip_prefix("prev_prio=").or_else(|| word.strip_prefix("next_prio="));
-        keyed.or_else(|| word.strip_prefix('[')?.strip_suffix(']'))?.parse().ok()
+    let known = side.as_bytes().rsplit(|&byte| byte == b' ').take(4).find_map(|word| {
+        let keyed = word.strip_prefix(b"prev_prio=").or_else(|| word.strip_prefix(b"next_prio="));
+        let digits = keyed.or_else(|| word.strip_prefix(b"[")?.strip_suffix(b"]"))?;
+        std::str::from_utf8(digits).ok()?.parse().ok()
     });
     known.map_or(NO_PRIO, prio)
 }

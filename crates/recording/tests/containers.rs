@@ -229,6 +229,31 @@ fn what_is_cut_off_is_read_up_to_there_and_named_or_refused() {
     }
 }
 
+#[test]
+fn changed_bytes_are_refused_in_one_line_or_become_recordings() {
+    let mut state = 1_u64;
+    let mut dice = |most: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % most
+    };
+    for (name, _, bytes) in packed(&sample("ftrace.txt")) {
+        // Before that stands what is no trace.
+        let start = bytes.len().saturating_sub(20_000);
+        for _ in 0..60 {
+            let mut changed = bytes.clone();
+            for _ in 0..1 + dice(6) {
+                let at = start + dice(bytes.len() - start);
+                changed[at] =
+                    if dice(2) == 0 { dice(256) as u8 } else { changed[at] ^ 1 << dice(8) };
+            }
+            if let Err(error) = read(&changed) {
+                assert!(error.starts_with("x: ") && !error.contains('\n'), "{name}: {error}");
+            }
+        }
+    }
+}
+
 /// Hostile and partial inputs, and what is said of each.
 fn hostile(text: &[u8]) -> Vec<(Vec<u8>, &'static str)> {
     let bomb = vec![b'a'; 257 << 20];
@@ -398,7 +423,7 @@ fn simpleperfs_file_tells_what_perfs_does() {
     let formats = &file[at..at + length];
     let record = |kind: u32, body: &[u8]| {
         let size = body.len() as u32 + 8;
-        let word = (size << 16) | (size >> 16);
+        let word = size.rotate_right(16);
         [&kind.to_le_bytes(), &word.to_le_bytes(), body].concat()
     };
     let whole = record(32_777, &[&(length as u32).to_le_bytes(), formats, &[0; 40]].concat());

@@ -99,10 +99,17 @@ fn wakes(recording: &Recording) -> Vec<usize> {
 
 #[test]
 fn traces_of_one_run_tell_the_same_in_every_form() {
-    let recordings: Vec<Recording> =
-        ["ftrace.txt", "report.txt", "report-l.txt", "trace-6.dat", "trace-7.dat", "report-R.txt"]
-            .map(|name| check(name, &of_prog()))
-            .into();
+    let recordings: Vec<Recording> = [
+        "ftrace.txt",
+        "report.txt",
+        "report-l.txt",
+        "trace-6.dat",
+        "trace-7.dat",
+        "report-R.txt",
+        "atrace.ctrace",
+    ]
+    .map(|name| check(name, &of_prog()))
+    .into();
     for recording in &recordings[1..] {
         assert_eq!(recording.threads.len(), recordings[0].threads.len());
         assert_eq!(wakes(recording), wakes(&recordings[0]));
@@ -209,7 +216,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-const SAMPLES: [&str; 12] = [
+const SAMPLES: [&str; 13] = [
     "perfetto.pftrace",
     "perfetto-compact.pftrace",
     "ftrace.txt",
@@ -217,6 +224,7 @@ const SAMPLES: [&str; 12] = [
     "report-l.txt",
     "report-R.txt",
     "bugreport.zip",
+    "atrace.ctrace",
     "trace-6.dat",
     "trace-7.dat",
     "perf-script.txt",

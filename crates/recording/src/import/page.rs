@@ -172,7 +172,7 @@ mod tests {
              <script id='viewer-data' type='text/plain'>two</script></body>"
         );
         assert_eq!(texts(&page), ["\none\n", "two"]);
-        assert_eq!(blocks(b"<script type=text/plain>cut").1, false);
+        assert!(!blocks(b"<script type=text/plain>cut").1);
         let named = "<script class=trace-data>\n</script>-7 [000]\nlast\n </script>\n<p>";
         assert_eq!(texts(named), ["\n</script>-7 [000]\nlast\n "]);
     }

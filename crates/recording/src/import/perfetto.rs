@@ -16,6 +16,11 @@ pub fn is_form(bytes: &[u8]) -> bool {
     bytes.first() == Some(&0x0a) && field(bytes).is_some()
 }
 
+/// Numbers that Android gives to users that it makes for apps, and how many numbers each of its own users has
+/// (system/core/libcutils/include/private/android_filesystem_config.h).
+const APPS: std::ops::Range<i32> = 10_000..20_000;
+const USERS: i32 = 100_000;
+
 macro_rules! message {
     ($(#[doc = $doc:literal] $name:ident { $($field:ident: $type:ty = [$($attribute:tt)*];)+ })+) => {
         $(#[doc = $doc] #[derive(Clone, PartialEq, Message)] struct $name {
@@ -55,6 +60,7 @@ message! {
         pid: i32 = [int32, tag = "1"];
         parent: i32 = [int32, tag = "2"];
         command: Vec<Vec<u8>> = [bytes = "vec", repeated, tag = "3"];
+        user: i32 = [int32, tag = "5"];
         is_of_kernel: bool = [bool, tag = "8"];
     }
     /// `ProcessTree.Thread`.
@@ -253,6 +259,9 @@ impl Reader {
             // The kernel's own threads are children of kthreadd, which is number 2.
             if process.is_of_kernel || process.parent == 2 || process.pid == 2 {
                 story.of_kernel.insert(pid);
+            }
+            if APPS.contains(&(process.user % USERS)) {
+                story.apps.insert(pid);
             }
             if let Some(file) = process.command.first() {
                 let text = String::from_utf8_lossy(file);

@@ -1,12 +1,9 @@
 //! Other tools' traces, which become recordings: texts, and files of bytes.
 
-use std::io::Write;
 use std::sync::OnceLock;
 
 use ampsched_recording::import::{Options, import};
 use ampsched_recording::read;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use super::{Format, check_refusal, once, seeds};
 
@@ -45,14 +42,11 @@ pub static FILE: Format = Format {
                 "perfetto.pftrace",
                 "perfetto-compact.pftrace",
                 "bugreport.zip",
+                "atrace.ctrace",
             ];
             let mut samples = names.map(|name| seeds::bytes(&format!("{SAMPLES}/{name}"))).to_vec();
             let own = import("fft", &samples[2], &Options::default()).expect("a sample");
             samples.push(own.to_bytes());
-            let text = beginning(&seeds::bytes(&format!("{SAMPLES}/ftrace.txt")));
-            let mut packer = GzEncoder::new(b"TRACE:\n".to_vec(), Compression::default());
-            packer.write_all(text.as_bytes()).expect("memory takes it");
-            samples.push(packer.finish().expect("memory takes it"));
             samples
                 .iter()
                 .map(|bytes| bytes.iter().map(|&byte| char::from(byte)).collect())

@@ -18,51 +18,18 @@ struct Field {
 /// What an event of a number is, with the fields that are read.
 #[derive(Clone, Debug)]
 enum Shape {
-    Switch {
-        from: Field,
-        from_name: Field,
-        state: Field,
-        to: Field,
-        to_name: Field,
-    },
-    Waking {
-        woken: Field,
-        name: Field,
-        is_late: bool,
-    },
-    Fork {
-        parent: Field,
-        child: Field,
-        name: Field,
-    },
-    NewTask {
-        child: Field,
-        name: Field,
-        flags: Field,
-    },
-    Rename {
-        tid: Option<Field>,
-        name: Field,
-    },
-    Exec {
-        tid: Field,
-        old_tid: Field,
-        file: Field,
-    },
+    Switch { from: Field, from_name: Field, state: Field, to: Field, to_name: Field },
+    Waking { woken: Field, name: Field, is_late: bool },
+    Fork { parent: Field, child: Field, name: Field },
+    NewTask { child: Field, name: Field, flags: Field },
+    Rename { tid: Option<Field>, name: Field },
+    Exec { tid: Field, old_tid: Field, file: Field },
     Exit,
-    CallEnter {
-        futex: Option<Field>,
-    },
-    CallExit {
-        call: String,
-        result: Field,
-    },
+    CallEnter { futex: Option<Field> },
+    CallExit { call: String, result: Field },
     TimerBegin,
     TimerEnd,
-    /// A text up to the end of the event.
-    Print {
-        text: Field,
-    },
+    Print { text: Field },
 }
 
 /// Reads binary events.

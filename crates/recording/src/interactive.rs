@@ -282,11 +282,10 @@ fn marked_turns(recording: &Recording, period_ns: Option<u64>) -> Vec<Turn> {
         firsts.insert((process(turn), turn.begun_ns), at);
     }
     let mut goes_on = HashSet::new();
-    for at in 0..own.len() {
-        let (true, turn) = own[at] else { continue };
-        let of_process = firsts.range((process(&turn), 0)..=(process(&turn), turn.begun_ns));
+    for (_, turn) in own.iter_mut().filter(|(is_second, _)| *is_second) {
+        let of_process = firsts.range((process(turn), 0)..=(process(turn), turn.begun_ns));
         if let Some((&(_, begun_ns), &first)) = of_process.last() {
-            own[at].1.begun_ns = begun_ns;
+            turn.begun_ns = begun_ns;
             goes_on.insert(first);
         }
     }

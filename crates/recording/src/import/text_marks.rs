@@ -79,7 +79,7 @@ mod tests {
         [&[tag << 3 | 2, bytes.len() as u8], bytes].concat()
     }
 
-    fn told(story: &Story) -> Vec<(u64, u32, What)> {
+    fn events_of(story: &Story) -> Vec<(u64, u32, What)> {
         story.events.iter().map(|raw| (raw.at_ns, raw.tid, raw.what)).collect()
     }
 
@@ -93,7 +93,7 @@ mod tests {
         let events: Vec<u8> = (1..).zip(texts).flat_map(|(at, text)| event(at, text)).collect();
         let mut story = super::super::perfetto::read("x", &field(1, &field(1, &events))).unwrap();
         let name = story.names.number("DrawFrame");
-        assert_eq!(told(&story), [(1, 7, What::SliceBegin { name }), (3, 7, What::SliceEnd)]);
+        assert_eq!(events_of(&story), [(1, 7, What::SliceBegin { name }), (3, 7, What::SliceEnd)]);
         assert_eq!(story.unreadable, 1);
     }
 
@@ -110,7 +110,7 @@ mod tests {
             decoder.tell(&mut story, at_ns, 0, &[&head, text.as_bytes()].concat());
         }
         let name = story.names.number("DrawFrame");
-        assert_eq!(told(&story), [(1, 7, What::SliceBegin { name }), (2, 7, What::SliceEnd)]);
+        assert_eq!(events_of(&story), [(1, 7, What::SliceBegin { name }), (2, 7, What::SliceEnd)]);
         assert_eq!(story.unreadable, 0);
     }
 }

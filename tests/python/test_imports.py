@@ -11,6 +11,8 @@ from conftest import Ampsched
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from ampsched import InputError
+from ampsched._core import work_ns
+from ampsched.catalog import Catalog
 from ampsched.recording import Recording, load, summary
 from ampsched.recording.imports import FORMS, import_file
 
@@ -157,6 +159,90 @@ def test_perfetto(tmp_path: Path, fill: Callable[[proto.FtraceEventBundle, int],
     # Of 210 us alpha has all; beta is blocked 4 us ten times, and waits 2 us for its core.
     assert rows == {"alpha": (0, 210_000, 0), "beta": (0, 199_000 - 60_000, 40_000)}
     assert summary.pairs(recording) == [("alpha", "beta", 10, 40_000)]
+
+
+def _clocked(path: Path) -> Path:
+    """A thread of nice 10 that runs for 10 ms on core 1, whose clock is 2 GHz, then 1 GHz after 4 ms."""
+    trace = proto.Trace()
+    bundle = trace.packet.add().ftrace_events
+    bundle.cpu = 1
+    for at_ms, khz in ((0, 2_000_000), (4, 1_000_000)):
+        event = bundle.event.add(timestamp=at_ms * 1_000_000, pid=0)
+        event.cpu_frequency.state, event.cpu_frequency.cpu_id = khz, 1
+    for at_ms, before, after in ((0, 0, 7), (10, 7, 0)):
+        event = bundle.event.add(timestamp=at_ms * 1_000_000, pid=before)
+        switch = event.sched_switch
+        switch.prev_pid, switch.prev_state, switch.next_pid = before, S, after
+        switch.prev_comm = switch.next_comm = "alpha"
+        switch.prev_prio = switch.next_prio = 130
+    limits = bundle.event.add(timestamp=11_000_000, pid=0).cpu_frequency_limits
+    limits.min_freq, limits.max_freq, limits.cpu_id = 500_000, 2_500_000, 1
+    boost = bundle.event.add(timestamp=11_000_000, pid=0).sched_pi_setprio
+    boost.pid, boost.oldprio, boost.newprio = 7, 130, 49
+    path.write_bytes(trace.SerializeToString())
+    return path
+
+
+DUO = """
+name = "duo"
+clusters = [
+  { name = "big", core_type = "cortex-a57", cores = [1], class = 1, opps = [{ mhz = 1000 }, { mhz = 4000 }] },
+  { name = "little", core_type = "cortex-a53", cores = [0], class = 0, opps = [{ mhz = 1000 }] },
+]
+[costs]
+context_switch_ns = 2000
+migrate_same_cluster_ns = 5000
+migrate_cross_cluster_ns = 15000
+wakeup_latency_ns = 4000
+"""
+
+
+def test_work_is_at_the_clock_of_the_moment(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    path = _clocked(tmp_path / "x.pftrace")
+    (tmp_path / "duo.toml").write_text(DUO)
+    duo = Catalog.shipped().machine(tmp_path / "duo.toml")
+    (work,) = work_ns(import_file(path))
+    # The highest clock that the trace names is a limit of 2.5 GHz.
+    assert work == pytest.approx((4 * 2 + 6) / 2.5 * 1e6)
+    found = import_file(path, traced=duo)
+    assert work_ns(found) == pytest.approx([(4 * 2 + 6) / 4 * 1e6])
+    cores = json.loads(found.info)["cores"]
+    assert [core["kind"] for core in cores] == ["cortex-a53", "cortex-a57"]
+    assert cores[1]["speed"] == 1
+    assert cores[0]["speed"] == pytest.approx(duo.energy_model(1)[0][1] / 1024, rel=1e-5)
+    # If core 1 is the little one, it never ran at its highest clock of 1 GHz.
+    (work,) = work_ns(import_file(path, traced=duo, cpus="big=0 little=1"))
+    assert work == pytest.approx((4 * 2 + 6) * cores[0]["speed"] * 1e6, rel=1e-4)
+    ended = ampsched_here("import", str(path), "-m", str(tmp_path / "duo.toml"), "--cpus", "big=0 little=1")
+    assert ended.code == 0
+    assert "unknown: why core 1 had clocks above the machine's highest" in ended.out
+
+
+def test_what_is_wrong_with_a_machine_is_one_line(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    trace = str(_clocked(tmp_path / "x.pftrace"))
+    (tmp_path / "duo.toml").write_text(DUO)
+    duo = ("--machine", str(tmp_path / "duo.toml"))
+    for arguments, text in {
+        ("--machine", "nothing"): 'unknown machine "nothing"',
+        (*duo, "--speeds", "1,1"): "state either --machine or --speeds",
+        ("--cpus", "big=1"): "state it, too (--machine)",
+        (*duo, "--cpus", "big"): '"big" is no CLUSTER=CPUS',
+        (*duo, "--cpus", "bog=1 little=0"): 'unknown cluster of duo "bog" (known: big, little)',
+        (*duo, "--cpus", "big=1 little=x"): "--cpus little",
+        (*duo, "--cpus", "big=0,1 little=0"): "CPU 0 is of two clusters",
+        (*duo, "--cpus", "big=0,1"): "2 CPUs of big, duo has 1 such cores",
+        (*duo, "--cpus", "big=0 little=7"): "CPU 1 is of no cluster",
+        ("--machine", "duo:little=0"): "unknown machine",
+        ("--machine", f"{duo[1]}:little=0"): "has 2 cores, the machine 1",
+    }.items():
+        ended = ampsched_here("import", trace, *arguments)
+        assert ended.code == 2, arguments
+        assert text in ended.err, (text, ended.err)
+        assert ended.err.count("\n") == 1
+    columns = str(RECORDINGS / "fft.npz.zst")
+    ended = ampsched_here("import", columns, *duo)
+    assert ended.code == 2
+    assert "tells no clocks" in ended.err
 
 
 def test_a_trace_of_a_simulation_says_that_it_has_no_kernel(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
 
+use crate::model::PRIO_MAX;
 use crate::{Event, Info, Kind, Recording, Thread};
 
 /// The first bytes of a file; the last but one is the version.
@@ -30,6 +31,8 @@ const HEAD_BYTES: usize = 13;
 struct Row {
     name: String,
     process: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prio: Option<u8>,
 }
 
 /// Writes a recording piece by piece.
@@ -48,7 +51,10 @@ impl<W: Write> Writer<W> {
 
     /// Adds threads; they are counted on from those that were added. Errors: of `out`.
     pub fn threads<'a>(&mut self, threads: impl Iterator<Item = &'a Thread>) -> io::Result<()> {
-        let row = |thread: &Thread| Row { name: thread.name.clone(), process: thread.process };
+        let row = |thread: &Thread| {
+            let Thread { process, prio, .. } = *thread;
+            Row { name: thread.name.clone(), process, prio }
+        };
         let rows: Vec<Row> = threads.map(row).collect();
         self.json(b'T', &rows)
     }
@@ -201,7 +207,13 @@ impl Reader<'_> {
             return Err(self.error(format!("more than {THREADS_MAX} threads")));
         }
         self.room.take::<Thread>(self.file, rows.len())?;
-        let thread = |row: Row| Thread { name: row.name, process: row.process, events: Vec::new() };
+        if let Some(prio) = rows.iter().filter_map(|row| row.prio).find(|&prio| prio > PRIO_MAX) {
+            return Err(self.error(format!("a priority of {prio}; the greatest is {PRIO_MAX}")));
+        }
+        let thread = |row: Row| {
+            let Row { name, process, prio } = row;
+            Thread { name, process, events: Vec::new(), prio }
+        };
         found.threads.extend(rows.into_iter().map(thread));
         Ok(())
     }
@@ -366,7 +378,7 @@ mod tests {
     fn recording() -> impl Strategy<Value = Recording> {
         let thread = proptest::collection::vec(event(), 0..40).prop_map(|mut events| {
             events.sort_by_key(|event| event.at_ns);
-            Thread { name: "t".to_owned(), process: 1, events }
+            Thread { name: "t".to_owned(), process: 1, events, prio: Some(49) }
         });
         proptest::collection::vec(thread, 0..4).prop_map(|threads| {
             let info = Info { name: "p".to_owned(), exit_code: Some(3), ..Info::default() };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ampsched_model::InputError;
+use ampsched_model::{InputError, SchedClass};
 use serde::{Deserialize, Serialize};
 
 use crate::Merged;
@@ -225,6 +225,13 @@ impl Wake {
     }
 }
 
+/// Priorities from here on are not real-time.
+pub(crate) const PRIO_FAIR: u8 = 100;
+/// Nice 0.
+pub(crate) const PRIO_USUAL: u8 = 120;
+/// Nice 19.
+pub(crate) const PRIO_MAX: u8 = 139;
+
 /// A recorded thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
@@ -234,9 +241,24 @@ pub struct Thread {
     pub process: u32,
     /// Its events in their order.
     pub events: Vec<Event>,
+    /// Its priority as the kernel counts it, 0 to 99 real-time, 120 + nice; none if it is 120 or nobody knows.
+    pub prio: Option<u8>,
 }
 
 impl Thread {
+    /// Its nice value and its class, of its priority.
+    pub fn scheduled(&self) -> (i8, SchedClass) {
+        match self.prio.unwrap_or(PRIO_USUAL) {
+            prio if prio < PRIO_FAIR => {
+                let priority = (PRIO_FAIR - 1 - prio).max(1);
+                (0, SchedClass::Fifo { priority })
+            }
+            prio => {
+                ((i16::from(prio.min(PRIO_MAX)) - i16::from(PRIO_USUAL)) as i8, SchedClass::Fair)
+            }
+        }
+    }
+
     /// When it began, in ns: before what it did up to its first event.
     pub fn begin_ns(&self) -> u64 {
         let before =

@@ -15,7 +15,9 @@ from ampsched.recording import files, imports, summary
 
 IMPORT_EXAMPLES = render.examples(
     "ampsched import perf.data --command my_program",
-    "ampsched import trace.dat --speeds 1,1,0.5,0.5 -o my_program.ampr",
+    "ampsched import trace.dat --machine rk3588 -o my_program.ampr",
+    "ampsched import trace.dat --machine exynos5422 --cpus 'little=4-7 big=0-3'",
+    "ampsched import trace.dat --speeds 1,1,0.5,0.5",
 )
 EXAMPLES = render.examples("ampsched import-rtapp /usr/share/doc/rt-app/examples/example1.json")
 
@@ -73,7 +75,25 @@ def import_trace(
         typer.Option(
             "--speeds",
             metavar="LIST",
-            help="Speeds of the cores that recorded, the first that of core 0: CPU time becomes time on the fastest.",
+            help="Without --machine: speeds of the cores that recorded at their highest clocks, from core 0 on.",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME",
+            help="What was traced: a name, 'this' or a .toml file. CPU time becomes time on its fastest core, by the trace's clocks.",
+            autocompletion=options.complete_machine,
+        ),
+    ] = None,
+    cpus: Annotated[
+        str | None,
+        typer.Option(
+            "--cpus",
+            metavar="CLUSTERS",
+            help="Which CPUs of the trace are of which cluster: 'little=0,3-5 big=1,2'. By default CPU i is core i of the machine.",
         ),
     ] = None,
     *,
@@ -89,6 +109,8 @@ def import_trace(
         commands=command or [],
         pids=pid or [],
         speeds=_speeds(speeds) if speeds else [],
+        traced=Catalog.shipped().machine(machine) if machine else None,
+        cpus=cpus or "",
     )
     if out:
         files.save(found, out)

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ampsched._core import Recording, import_trace, trace_forms, wake_ups
+from ampsched._core import InputError, Machine, Recording, import_trace, trace_forms, wake_ups
 from ampsched.files import read_bytes, read_text, shown
+from ampsched.recording.traced import stated
 
 FORMS = dict(trace_forms())
 """The forms that are read, by the names with which recordings state them."""
@@ -27,6 +28,8 @@ def import_file(
     recorder: str = "",
     exit_code: int | None = None,
     machine: str = "",
+    traced: Machine | None = None,
+    cpus: str = "",
 ) -> Recording:
     """The recording in a file of a trace, whose form is recognised by its content.
 
@@ -41,11 +44,24 @@ def import_file(
         kernel: Release of the kernel, if the trace does not tell it.
         recorder: Who recorded; the form's name by default.
         exit_code: How the program ended, if it is known.
-        machine: The exact machine that the trace is of, as ``--machine`` names it.
+        machine: The exact virtual machine that the trace is of, by its name.
+        traced: The machine that the trace is of: states the cores' speeds, kinds and highest clocks.
+        cpus: Which CPUs of the trace are of which of its clusters, such as ``little=0,3-5 big=1,2``. Empty: CPU i is
+            core i.
+
+    Work is CPU time by the speed of the core at its clock of that moment. Without `traced` the highest clock of a core
+    is that of the trace.
 
     Raises:
-        InputError: There is no such file, it is of no form that is read, damaged, or has none of the wanted threads.
+        InputError: There is no such file, it is of no form that is read, damaged, has none of the wanted threads, or
+            more cores than the machine.
     """
+    if traced and (speeds or kinds):
+        raise InputError("a machine states the speeds of its cores: state either --machine or --speeds")
+    if cpus and not traced:
+        raise InputError(
+            "--cpus states which CPUs are of which cluster of a machine: state it, too (--machine)"
+        )
     options = {
         "commands": list(commands),
         "pids": list(pids),
@@ -57,6 +73,7 @@ def import_file(
         "exit_code": exit_code,
         "machine": machine,
         "beside": _beside(path),
+        **(stated(traced, cpus) if traced else {}),
     }
     return import_trace(shown(path), read_bytes(path), json.dumps(options))
 

@@ -45,6 +45,19 @@ impl Names {
     }
 }
 
+/// A priority that nobody has told.
+pub const NO_PRIO: u8 = u8::MAX;
+/// The lowest priority, nice 19 (include/linux/sched/prio.h).
+const PRIO_MAX: i64 = 139;
+/// Highest clock that is believed, in kHz (ours).
+const KHZ_MAX: u32 = 20_000_000;
+
+/// A priority as the kernel counts it: 0 to 99 real-time, 120 + nice. The kernel's -1, of deadlines, is 0 here, too:
+/// nothing but these and the kernel's own threads is above real-time. [`NO_PRIO`] for what is none.
+pub fn prio(number: i64) -> u8 {
+    if (-1..=PRIO_MAX).contains(&number) { number.max(0) as u8 } else { NO_PRIO }
+}
+
 /// How a thread leaves its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
@@ -54,6 +67,10 @@ pub enum Left {
     Sleeps,
     /// It waits for a device or for a lock of the kernel, and no signal wakes it.
     WaitsForDevice,
+    /// The same, of which the kernel has told that it is a device (`sched_blocked_reason`).
+    WaitsForStorage,
+    /// The same, of which the kernel has told that it is none.
+    WaitsInKernel,
     /// It has ended.
     Dead,
 }
@@ -94,8 +111,8 @@ pub enum Context {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A core goes from one thread to another; 0 is nobody.
-    Switch { from: u32, from_name: Name, left: Left, to: u32, to_name: Name },
+    /// A core goes from one thread to another; 0 is nobody. `prios`: of both, [`NO_PRIO`] if not told.
+    Switch { from: u32, from_name: Name, left: Left, to: u32, to_name: Name, prios: [u8; 2] },
     /// A thread is woken. `is_late`: seen when it is put into a queue, which may be on another core.
     Waking { woken: u32, name: Name, is_late: bool },
     /// A thread is created, by the thread of the event or by `parent`. `is_thread`: in the same process, if known.
@@ -124,12 +141,48 @@ pub enum What {
     FrequencyLimits { cpu: u16, min_khz: u32, max_khz: u32 },
     /// A core goes into an idle state, or leaves it (`cpu_idle`).
     Idle { cpu: u16, state: Option<u32> },
-    /// A thread has another priority, as the kernel counts: below 100 real-time, 120 + nice.
+    /// A thread has another priority, see [`prio`].
     Priority { tid: u32, prio: u8 },
+    /// Why a thread is blocked that no signal wakes (`sched_blocked_reason`).
+    BlockedReason { tid: u32, is_storage: bool },
     /// A thread begins a slice of its own marking (`B|PID|NAME` of `print` or `tracing_mark_write`).
     SliceBegin { name: Name },
     /// It ends the innermost one.
     SliceEnd,
+}
+
+impl What {
+    /// A core's clock of 0 (off) to 20 GHz; none if it is no number of a core or no clock.
+    pub fn frequency(cpu: u64, khz: u64) -> Option<Self> {
+        let khz = u32::try_from(khz).ok().filter(|&khz| khz <= KHZ_MAX)?;
+        Some(Self::Frequency { cpu: u16::try_from(cpu).ok()?, khz })
+    }
+
+    /// Bounds of a core's clock, in the same way.
+    pub fn limits(cpu: u64, min_khz: u64, max_khz: u64) -> Option<Self> {
+        let khz = |khz| u32::try_from(khz).ok().filter(|&khz| khz <= KHZ_MAX);
+        let (min_khz, max_khz) = (khz(min_khz)?, khz(max_khz)?);
+        Some(Self::FrequencyLimits { cpu: u16::try_from(cpu).ok()?, min_khz, max_khz })
+    }
+
+    /// An idle state of a core; the kernel's -1 is the end of one.
+    pub fn idle(cpu: u64, state: u64) -> Option<Self> {
+        let state = u32::try_from(state).ok()?;
+        let state = Some(state).filter(|&state| state != u32::MAX);
+        Some(Self::Idle { cpu: u16::try_from(cpu).ok()?, state })
+    }
+
+    /// Whether it is about cores and threads, wherever it was told: nothing follows for who runs there.
+    pub fn is_remark(self) -> bool {
+        matches!(
+            self,
+            Self::Frequency { .. }
+                | Self::FrequencyLimits { .. }
+                | Self::Idle { .. }
+                | Self::Priority { .. }
+                | Self::BlockedReason { .. }
+        )
+    }
 }
 
 /// Something that a kernel has told.

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::event::{Context, Left, Name, Raw, Story, What};
+use super::event::{Context, Left, NO_PRIO, Name, Raw, Story, What, prio};
 use super::text::{CLONE_THREAD, call_end, waits};
+use super::text_state;
 
 /// A field of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,17 +18,70 @@ struct Field {
 /// What an event of a number is, with the fields that are read.
 #[derive(Clone, Debug)]
 enum Shape {
-    Switch { from: Field, from_name: Field, state: Field, to: Field, to_name: Field },
-    Waking { woken: Field, name: Field, is_late: bool },
-    Fork { parent: Field, child: Field, name: Field },
-    NewTask { child: Field, name: Field, flags: Field },
-    Rename { tid: Option<Field>, name: Field },
-    Exec { tid: Field, old_tid: Field, file: Field },
+    Switch {
+        from: [Field; 3],
+        prios: [Option<Field>; 2],
+        to: [Field; 2],
+    },
+    Waking {
+        woken: Field,
+        name: Field,
+        is_late: bool,
+    },
+    Fork {
+        parent: Field,
+        child: Field,
+        name: Field,
+    },
+    NewTask {
+        child: Field,
+        name: Field,
+        flags: Field,
+    },
+    Rename {
+        tid: Option<Field>,
+        name: Field,
+    },
+    Exec {
+        tid: Field,
+        old_tid: Field,
+        file: Field,
+    },
     Exit,
-    CallEnter { futex: Option<Field> },
-    CallExit { call: String, result: Field },
+    CallEnter {
+        futex: Option<Field>,
+    },
+    CallExit {
+        call: String,
+        result: Field,
+    },
     TimerBegin,
     TimerEnd,
+    Frequency {
+        cpu: Field,
+        khz: Field,
+    },
+    Limits {
+        cpu: Field,
+        min_khz: Field,
+        max_khz: Field,
+    },
+    Idle {
+        cpu: Field,
+        state: Field,
+    },
+    Priority {
+        tid: Field,
+        prio: Field,
+    },
+    BlockedReason {
+        tid: Field,
+        is_storage: Field,
+    },
+    /// A text up to the end of the event.
+    Print {
+        text: Field,
+    },
 }
 
 /// Reads binary events.
@@ -93,11 +147,9 @@ fn shape(name: &str, fields: &HashMap<String, Field>) -> Option<Shape> {
     let of = |key: &str| fields.get(key).copied();
     Some(match name {
         "sched_switch" => Shape::Switch {
-            from: of("prev_pid")?,
-            from_name: of("prev_comm")?,
-            state: of("prev_state")?,
-            to: of("next_pid")?,
-            to_name: of("next_comm")?,
+            from: [of("prev_pid")?, of("prev_comm")?, of("prev_state")?],
+            prios: [of("prev_prio"), of("next_prio")],
+            to: [of("next_pid")?, of("next_comm")?],
         },
         "sched_waking" | "sched_wakeup" => {
             Shape::Waking { woken: of("pid")?, name: of("comm")?, is_late: name == "sched_wakeup" }
@@ -118,6 +170,16 @@ fn shape(name: &str, fields: &HashMap<String, Field>) -> Option<Shape> {
         "sys_enter_futex" => Shape::CallEnter { futex: Some(of("uaddr")?) },
         "hrtimer_expire_entry" => Shape::TimerBegin,
         "hrtimer_expire_exit" => Shape::TimerEnd,
+        "cpu_frequency" => Shape::Frequency { cpu: of("cpu_id")?, khz: of("state")? },
+        "cpu_frequency_limits" => {
+            Shape::Limits { cpu: of("cpu_id")?, min_khz: of("min_freq")?, max_khz: of("max_freq")? }
+        }
+        "cpu_idle" => Shape::Idle { cpu: of("cpu_id")?, state: of("state")? },
+        "sched_pi_setprio" => Shape::Priority { tid: of("pid")?, prio: of("newprio")? },
+        "sched_blocked_reason" => {
+            Shape::BlockedReason { tid: of("pid")?, is_storage: of("io_wait")? }
+        }
+        "print" => Shape::Print { text: of("buf")? },
         _ if name.strip_prefix("sys_enter_").is_some_and(waits) => Shape::CallEnter { futex: None },
         _ => {
             let call = name.strip_prefix("sys_exit_")?;
@@ -132,13 +194,20 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
     let number = |field: &Field| number(bytes, field);
     let thread = |field: &Field| number(field).map(|number| number as u32);
     Some(Some(match shape {
-        Shape::Switch { from, from_name, state, to, to_name } => What::Switch {
-            from: thread(from)?,
-            from_name: name(bytes, from_name, story)?,
-            left: Left::from_number(number(state)?),
-            to: thread(to)?,
-            to_name: name(bytes, to_name, story)?,
-        },
+        Shape::Switch { from: [from, from_name, state], prios: [before, after], to } => {
+            let known = |field: &Option<Field>| match field {
+                Some(field) => number(field).map(signed_prio),
+                None => Some(NO_PRIO),
+            };
+            What::Switch {
+                from: thread(from)?,
+                from_name: name(bytes, from_name, story)?,
+                left: Left::from_number(number(state)?),
+                to: thread(&to[0])?,
+                to_name: name(bytes, &to[1], story)?,
+                prios: [known(before)?, known(after)?],
+            }
+        }
         Shape::Waking { woken, name: field, is_late } => What::Waking {
             woken: thread(woken)?,
             name: name(bytes, field, story)?,
@@ -173,7 +242,27 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
         Shape::CallExit { call, result } => return Some(call_end(call, number(result)? as i64)),
         Shape::TimerBegin => What::TimerBegin,
         Shape::TimerEnd => What::TimerEnd,
+        Shape::Frequency { cpu, khz } => What::frequency(number(cpu)?, number(khz)?)?,
+        Shape::Limits { cpu, min_khz, max_khz } => {
+            What::limits(number(cpu)?, number(min_khz)?, number(max_khz)?)?
+        }
+        Shape::Idle { cpu, state } => What::idle(number(cpu)?, number(state)?)?,
+        Shape::Priority { tid, prio } => {
+            What::Priority { tid: thread(tid)?, prio: signed_prio(number(prio)?) }
+        }
+        Shape::BlockedReason { tid, is_storage } => {
+            What::BlockedReason { tid: thread(tid)?, is_storage: number(is_storage)? != 0 }
+        }
+        Shape::Print { text } => {
+            let text = bytes.get(text.offset..)?.split(|&byte| byte == 0).next()?;
+            return Some(text_state::marked(&String::from_utf8_lossy(text)));
+        }
     }))
+}
+
+/// A priority of 4 bytes, which may be -1.
+fn signed_prio(number: u64) -> u8 {
+    prio(i64::from(number as u32 as i32))
 }
 
 /// A number of up to 8 bytes; one of 4 is not extended.
@@ -194,4 +283,82 @@ fn name(bytes: &[u8], field: &Field, story: &mut Story) -> Option<Name> {
     let bytes = bytes.get(offset..offset.checked_add(size)?)?;
     let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     Some(story.names.number(&String::from_utf8_lossy(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A description with fields behind the 8 bytes that all events begin with: names, sizes.
+    fn format(name: &str, number: u16, fields: &[(&str, usize)]) -> String {
+        let mut text = format!("name: {name}\nID: {number}\nformat:\n");
+        let mut offset = 8;
+        for (field, size) in fields {
+            text += &format!("\tfield:int {field};\toffset:{offset};\tsize:{size};\tsigned:1;\n");
+            offset += size;
+        }
+        text
+    }
+
+    /// What is told of an event with these words as its fields.
+    fn told(format: &str, words: &[u32]) -> (Vec<What>, u64) {
+        let mut decoder = Decoder::default();
+        decoder.learn(format);
+        let mut bytes = vec![7, 0, 0, 0, 9, 0, 0, 0];
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        let mut story = Story::of(0);
+        decoder.tell(&mut story, 1000, 0, &bytes);
+        (story.events.iter().map(|raw| raw.what).collect(), story.unreadable)
+    }
+
+    #[test]
+    fn states_of_cores_and_threads_are_read_by_their_descriptions() {
+        let of = |name, fields: &[&str], words: &[u32]| {
+            let fields: Vec<(&str, usize)> = fields.iter().map(|&field| (field, 4)).collect();
+            told(&format(name, 7, &fields), words)
+        };
+        let clock = What::Frequency { cpu: 4, khz: 1_100_000 };
+        let idle = |state| What::Idle { cpu: 2, state };
+        let limits = What::FrequencyLimits { cpu: 1, min_khz: 5, max_khz: 6 };
+        let minus = -1_i32 as u32;
+        for (name, fields, words, what) in [
+            ("cpu_frequency", &["state", "cpu_id"][..], &[1_100_000, 4][..], clock),
+            ("cpu_idle", &["state", "cpu_id"], &[1, 2], idle(Some(1))),
+            ("cpu_idle", &["state", "cpu_id"], &[minus, 2], idle(None)),
+            ("cpu_frequency_limits", &["min_freq", "max_freq", "cpu_id"], &[5, 6, 1], limits),
+            (
+                "sched_pi_setprio",
+                &["pid", "oldprio", "newprio"],
+                &[3, 120, minus],
+                What::Priority { tid: 3, prio: 0 },
+            ),
+            (
+                "sched_blocked_reason",
+                &["pid", "io_wait"],
+                &[3, 1],
+                What::BlockedReason { tid: 3, is_storage: true },
+            ),
+        ] {
+            assert_eq!(of(name, fields, words), (vec![what], 0));
+        }
+        assert_eq!(of("cpu_frequency", &["state", "cpu_id"], &[1, 70_000]), (vec![], 1));
+        assert_eq!(of("cpu_frequency", &["state", "cpu_id"], &[1]), (vec![], 1));
+        assert_eq!(of("cpu_frequency", &["clock"], &[1]), (vec![], 0));
+    }
+
+    #[test]
+    fn clocks_that_a_recorder_wrote_itself_are_read() {
+        let print = format("print", 7, &[("ip", 8), ("buf", 0)]);
+        let text = b"cpu_frequency_devlib:  state=950000 cpu_id=1\n\0\0\0";
+        let words: Vec<u32> = [0; 8]
+            .iter()
+            .chain(text)
+            .copied()
+            .collect::<Vec<u8>>()
+            .chunks_exact(4)
+            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+            .collect();
+        assert_eq!(told(&print, &words), (vec![What::Frequency { cpu: 1, khz: 950_000 }], 0));
+        assert_eq!(told(&print, &[0, 0, 0x0042_7c42]), (vec![], 0));
+    }
 }

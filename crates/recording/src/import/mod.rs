@@ -3,10 +3,12 @@
 //! A form's parser tells scheduler events (`event`); `stream` makes of them what each thread did, and `select`
 //! keeps the wanted threads. Forms are told apart by their content.
 
+mod clocks;
 mod cursor;
 mod event;
 mod format;
 mod ftrace_text;
+mod missing;
 mod npz;
 mod observed;
 mod pages;
@@ -17,6 +19,7 @@ mod select;
 mod stream;
 mod system;
 mod text;
+mod text_state;
 mod trace_dat;
 mod track;
 mod wakes;
@@ -48,6 +51,8 @@ pub struct Options {
     pub speeds: Vec<f64>,
     /// Kinds of the cores.
     pub kinds: Vec<String>,
+    /// Which cores of the machine have one clock. Empty: nobody has stated the machine.
+    pub domains: Vec<Domain>,
     /// The program's name; empty: the first of `commands`, else that of its first thread.
     pub name: String,
     /// What was executed, if the reader knows.
@@ -72,6 +77,18 @@ pub struct Options {
     pub unknown: Vec<String>,
     /// What stands in the file beside it: of an `.npz.zst` the `.json` of the same name.
     pub beside: String,
+}
+
+/// Cores of a machine that have one clock; `speeds` are those at its highest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Domain {
+    /// Their numbers in the trace.
+    pub cores: Vec<u16>,
+    /// Lowest clock in MHz.
+    pub min_mhz: f64,
+    /// Highest clock in MHz.
+    pub max_mhz: f64,
 }
 
 /// A window onto programs that ran before it and go on after it.
@@ -119,7 +136,16 @@ pub const FORMS: &[(&str, &str)] = &[
 /// # Errors
 /// It is of no form that is read, or damaged, or has no event of the scheduler, or none of the wanted threads.
 pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, InputError> {
-    if bytes.starts_with(&crate::MAGIC[..6]) {
+    let is_ours = bytes.starts_with(&crate::MAGIC[..6]);
+    if !options.domains.is_empty() && (is_ours || npz::is_form(bytes)) {
+        return Err(InputError::new(
+            file,
+            "",
+            "tells no clocks, so that a machine says nothing of it",
+        )
+        .with_hint("leave --machine out"));
+    }
+    if is_ours {
         return crate::read(file, bytes);
     }
     if npz::is_form(bytes) {

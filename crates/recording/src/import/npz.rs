@@ -58,7 +58,7 @@ pub fn recording(file: &str, bytes: &[u8], options: &Options) -> Result<Recordin
         .map(|(index, columns)| {
             let events = columns.events(index, &objects, &mut unmatched);
             let name = if index == 0 { "main".to_owned() } else { format!("thread {index}") };
-            Thread { name, process: 0, events }
+            Thread { name, events, ..Thread::default() }
         })
         .collect();
     let info = info(file, options, &threads, unmatched)?;

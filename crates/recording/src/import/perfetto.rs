@@ -6,7 +6,7 @@ use ampsched_model::InputError;
 use flate2::read::ZlibDecoder;
 use prost::Message;
 
-use super::event::{Context, Left, Name, Raw, Story, WHOEVER_RUNS, What};
+use super::event::{Context, Left, NO_PRIO, Name, Raw, Story, WHOEVER_RUNS, What, prio};
 use super::format::context;
 use super::text::CLONE_THREAD;
 
@@ -74,6 +74,7 @@ message! {
         switch_times: Vec<u64> = [uint64, repeated, tag = "1"];
         switch_states: Vec<i64> = [int64, repeated, tag = "2"];
         switch_tids: Vec<i32> = [int32, repeated, tag = "3"];
+        switch_prios: Vec<i32> = [int32, repeated, tag = "4"];
         names: Vec<Vec<u8>> = [bytes = "vec", repeated, tag = "5"];
         switch_names: Vec<u32> = [uint32, repeated, tag = "6"];
         waking_times: Vec<u64> = [uint64, repeated, tag = "7"];
@@ -87,13 +88,18 @@ message! {
         tid: u32 = [uint32, tag = "2"];
         flags: Option<u32> = [uint32, optional, tag = "5"];
         switch: Option<Switch> = [message, optional, tag = "4"];
+        frequency: Option<OfCore> = [message, optional, tag = "11"];
+        limits: Option<Limits> = [message, optional, tag = "12"];
+        idle: Option<OfCore> = [message, optional, tag = "13"];
         wakeup: Option<Waking> = [message, optional, tag = "17"];
+        blocked: Option<BlockedReason> = [message, optional, tag = "18"];
         waking: Option<Waking> = [message, optional, tag = "20"];
         new_task: Option<NewTask> = [message, optional, tag = "235"];
         rename: Option<Rename> = [message, optional, tag = "236"];
         exec: Option<Exec> = [message, optional, tag = "237"];
         exit: Option<Exit> = [message, optional, tag = "238"];
         fork: Option<Fork> = [message, optional, tag = "239"];
+        priority: Option<Priority> = [message, optional, tag = "353"];
         timer_begin: Option<Nothing> = [message, optional, tag = "553"];
         timer_end: Option<Nothing> = [message, optional, tag = "554"];
     }
@@ -101,9 +107,32 @@ message! {
     Switch {
         from_name: Vec<u8> = [bytes = "vec", tag = "1"];
         from: i32 = [int32, tag = "2"];
+        from_prio: Option<i32> = [int32, optional, tag = "3"];
         state: i64 = [int64, tag = "4"];
         to_name: Vec<u8> = [bytes = "vec", tag = "5"];
         to: i32 = [int32, tag = "6"];
+        to_prio: Option<i32> = [int32, optional, tag = "7"];
+    }
+    /// `CpuFrequencyFtraceEvent`, `CpuIdleFtraceEvent`.
+    OfCore {
+        state: u32 = [uint32, tag = "1"];
+        cpu: u32 = [uint32, tag = "2"];
+    }
+    /// `CpuFrequencyLimitsFtraceEvent`.
+    Limits {
+        min_khz: u32 = [uint32, tag = "1"];
+        max_khz: u32 = [uint32, tag = "2"];
+        cpu: u32 = [uint32, tag = "3"];
+    }
+    /// `SchedBlockedReasonFtraceEvent`.
+    BlockedReason {
+        tid: i32 = [int32, tag = "1"];
+        is_storage: u32 = [uint32, tag = "3"];
+    }
+    /// `SchedPiSetprioFtraceEvent`.
+    Priority {
+        prio: i32 = [int32, tag = "2"];
+        tid: i32 = [int32, tag = "4"];
     }
     /// `SchedWakingFtraceEvent`, `SchedWakeupFtraceEvent`.
     Waking {
@@ -275,7 +304,9 @@ impl Reader {
         let mut at_ns = 0_u64;
         let states =
             compact.switch_states.iter().zip(&compact.switch_tids).zip(&compact.switch_names);
-        for (time, ((state, tid), to_name)) in compact.switch_times.iter().zip(states) {
+        for (row, (time, ((state, tid), to_name))) in
+            compact.switch_times.iter().zip(states).enumerate()
+        {
             at_ns = at_ns.wrapping_add(*time);
             let what = What::Switch {
                 from: WHOEVER_RUNS,
@@ -283,6 +314,7 @@ impl Reader {
                 left: Left::from_number(*state as u64),
                 to: *tid as u32,
                 to_name: name(to_name),
+                prios: [NO_PRIO, known(compact.switch_prios.get(row))],
             };
             self.story.push(Raw { at_ns, cpu, tid: WHOEVER_RUNS, context: Context::Thread, what });
         }
@@ -305,6 +337,7 @@ impl Reader {
                 left: Left::from_number(switch.state as u64),
                 to: switch.to as u32,
                 to_name: self.name(&switch.to_name),
+                prios: [known(switch.from_prio.as_ref()), known(switch.to_prio.as_ref())],
             });
         }
         if let Some(waking) = event.waking.as_ref().or(event.wakeup.as_ref()) {
@@ -337,7 +370,31 @@ impl Reader {
         match (&event.timer_begin, &event.timer_end) {
             (Some(_), _) => Some(What::TimerBegin),
             (_, Some(_)) => Some(What::TimerEnd),
-            _ => None,
+            _ => self.remark(event),
         }
     }
+
+    /// What is told of cores and priorities.
+    fn remark(&mut self, event: &Event) -> Option<What> {
+        let told = if let Some(found) = &event.frequency {
+            What::frequency(found.cpu.into(), found.state.into())
+        } else if let Some(found) = &event.idle {
+            What::idle(found.cpu.into(), found.state.into())
+        } else if let Some(found) = &event.limits {
+            What::limits(found.cpu.into(), found.min_khz.into(), found.max_khz.into())
+        } else if let Some(found) = &event.blocked {
+            let is_storage = found.is_storage != 0;
+            Some(What::BlockedReason { tid: found.tid as u32, is_storage })
+        } else {
+            let found = event.priority.as_ref()?;
+            Some(What::Priority { tid: found.tid as u32, prio: prio(found.prio.into()) })
+        };
+        self.story.unreadable += u64::from(told.is_none());
+        told
+    }
+}
+
+/// A priority, if it is told.
+fn known(told: Option<&i32>) -> u8 {
+    told.map_or(NO_PRIO, |&number| prio(number.into()))
 }

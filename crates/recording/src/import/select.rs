@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use ampsched_model::InputError;
 
 use super::Options;
+use super::clocks::Clocks;
 use super::event::Story;
-use super::stream::{Builder, Built, SPEED_UNITS, Seen};
+use super::missing::{missing, prios};
+use super::stream::{Builder, Built, SPEED_UNITS};
 use super::track::Track;
+use crate::model::PRIO_USUAL;
 use crate::{Clocked, Core, Event, Info, Kind, Recording, Thread, Wake};
 
 /// Beginnings of names of the kernel's own threads (ours, from kernels 3.16 to 7.3): what forms without a list leave.
@@ -80,7 +83,8 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     story.events.sort_by_key(|raw| raw.at_ns);
     let speeds: Vec<u64> = options.relative_speeds(file)?;
     let names = std::mem::take(&mut story.names);
-    let mut builder = Builder::new(&names, &speeds, options.window.as_ref());
+    let clocks = Clocks::of(&story.events, &speeds, options);
+    let mut builder = Builder::new(&names, &clocks, options.window.as_ref());
     for raw in &story.events {
         builder.tell(raw);
     }
@@ -102,6 +106,7 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
         )
         .with_hint(hint));
     }
+    clocks.check(file, told.cores)?;
     if !speeds.is_empty() && speeds.len() < told.cores {
         let message = format!("{} speeds for {} cores", speeds.len(), told.cores);
         return Err(InputError::new(file, "speeds", message)
@@ -120,8 +125,10 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     let order = order(&told.tracks, &chosen);
     let since_ns = options.window.as_ref().map(|window| window.since_ns);
     let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, since_ns, text);
-    let info =
+    let mut info =
         info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns), &threads);
+    info.unknown.extend(clocks.unknown(told.cores));
+    info.unknown.extend(prios(order.iter().map(|&index| &told.tracks[index])));
     let recording = Recording { info, threads, is_cut_off: false }.checked(file)?;
     let tids = order.iter().map(|&index| told.tracks[index].tid).collect();
     Ok(Clocked { recording, tids, origin_ns })
@@ -256,7 +263,9 @@ fn threads(
         let next = numbers.len() as u32;
         let process = *numbers.entry(processes[index]).or_insert(next);
         let events = events(&tracks[index], &places, origin_ns);
-        Thread { name: name(&tracks[index]), process, events }
+        let (prio, _) = tracks[index].main_prio();
+        let prio = prio.filter(|&prio| prio != PRIO_USUAL);
+        Thread { name: name(&tracks[index]), process, events, prio }
     };
     (order.iter().map(thread).collect(), origin_ns, end_ns)
 }
@@ -410,48 +419,4 @@ fn info(
         }),
         ..Info::default()
     }
-}
-
-/// What a trace cannot know because of the events that it has and lacks.
-fn missing(seen: &Seen, misfits: u64, story: &Story, speeds: &[u64]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut say = |is: bool, text: String| {
-        if is {
-            found.push(text);
-        }
-    };
-    say(
-        true,
-        "locks, conditions and barriers that did not block a thread, and their order".to_owned(),
-    );
-    say(seen.wakings == 0, "who woke whom: wake-ups (sched_waking) were not recorded".to_owned());
-    say(
-        seen.unclear_wakings > 0,
-        format!(
-            "whether an interrupt did it, of {} wake-ups beside a running thread",
-            seen.unclear_wakings
-        ),
-    );
-    say(
-        seen.creations == 0,
-        "who created which thread: creations (sched_process_fork) were not recorded".to_owned(),
-    );
-    say(
-        seen.futexes == 0,
-        "at which futex threads were blocked: futex calls were not recorded".to_owned(),
-    );
-    say(
-        seen.timers == 0,
-        "which blocks a timer has ended: timers were not recorded, such blocks count as ended from outside".to_owned(),
-    );
-    say(
-        speeds.is_empty(),
-        "speeds of the cores: work is CPU time, as if all were equally fast".to_owned(),
-    );
-    say(
-        misfits > 0,
-        format!("{misfits} times where a thread was: events did not fit those before them"),
-    );
-    say(story.unreadable > 0, format!("{} records that could not be read", story.unreadable));
-    found
 }

@@ -8,7 +8,9 @@
 use std::collections::HashMap;
 
 use super::Window;
+use super::clocks::Clocks;
 use super::event::{Context, Left, Name, Names, Raw, WHOEVER_RUNS, What};
+use super::missing::Seen;
 use super::track::{Call, Track};
 use crate::{Kind, UNKNOWN_CORE, Wake};
 
@@ -19,25 +21,6 @@ pub const SPEED_UNITS: u64 = 1_000_000;
 const RETURN_NS: u64 = 100_000;
 /// Most cores of a trace (ours): as many as a recording can name.
 const CPUS_MAX: usize = UNKNOWN_CORE as usize;
-
-/// What kinds of events a trace has.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
-    /// Switches.
-    pub switches: u64,
-    /// Wake-ups.
-    pub wakings: u64,
-    /// Creations of threads.
-    pub creations: u64,
-    /// Calls of futexes.
-    pub futexes: u64,
-    /// Timers that go off, or calls whose time is over.
-    pub timers: u64,
-    /// Wake-ups of which the form does not tell whether an interrupt did them.
-    pub unclear_wakings: u64,
-    /// Events that were lost.
-    pub lost: u64,
-}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
@@ -52,7 +35,9 @@ struct Cpu {
 #[derive(Debug)]
 pub struct Builder<'a> {
     names: &'a Names,
-    speeds: &'a [u64],
+    clocks: &'a Clocks,
+    /// Speed of each core at its clock of the moment, in millionths.
+    rates: Vec<u64>,
     tracks: Vec<Track>,
     by_tid: HashMap<u32, u32>,
     cpus: Vec<Cpu>,
@@ -73,12 +58,13 @@ pub struct Built {
 }
 
 impl<'a> Builder<'a> {
-    /// A builder that knows nobody yet. `speeds`: of each core, in millionths; cores beyond have full speed.
-    /// `window`: what is known of those who were there before the trace.
-    pub fn new(names: &'a Names, speeds: &'a [u64], window: Option<&Window>) -> Self {
+    /// A builder that knows nobody yet. `clocks`: how fast cores are. `window`: what is known of those who were there
+    /// before the trace.
+    pub fn new(names: &'a Names, clocks: &'a Clocks, window: Option<&Window>) -> Self {
         let mut found = Self {
             names,
-            speeds,
+            clocks,
+            rates: Vec::new(),
             tracks: Vec::new(),
             by_tid: HashMap::new(),
             cpus: Vec::new(),
@@ -103,8 +89,9 @@ impl<'a> Builder<'a> {
         }
         self.begin_ns.get_or_insert(raw.at_ns);
         let cpu = usize::from(raw.cpu);
-        if self.cpus.len() <= cpu {
-            self.cpus.resize(cpu + 1, Cpu::default());
+        self.know(cpu);
+        if raw.what.is_remark() {
+            return self.remark(raw);
         }
         let tid = if raw.tid == WHOEVER_RUNS { self.tid_on(cpu) } else { raw.tid };
         if !matches!(raw.what, What::Switch { .. } | What::Rename { .. } | What::Lost { .. }) {
@@ -117,14 +104,59 @@ impl<'a> Builder<'a> {
         self.cpus[cpu].last_ns = raw.at_ns;
     }
 
+    /// There is a core of that number.
+    fn know(&mut self, cpu: usize) {
+        if self.cpus.len() <= cpu {
+            self.cpus.resize(cpu + 1, Cpu::default());
+            let known = self.rates.len()..=cpu;
+            self.rates.extend(known.map(|core| self.clocks.begin_speed(core)));
+        }
+    }
+
+    /// Takes an event that says nothing of who runs where it was told.
+    fn remark(&mut self, raw: &Raw) {
+        match raw.what {
+            What::Frequency { cpu, khz } if usize::from(cpu) < CPUS_MAX => {
+                let clocks = self.clocks;
+                for &core in clocks.cores_with(&cpu) {
+                    self.settle(core, raw.at_ns);
+                    self.rates[usize::from(core)] = clocks.speed(usize::from(core), khz);
+                }
+            }
+            What::Priority { tid, prio } => {
+                let Some(index) = self.track(tid) else { return };
+                if let Some((_, core)) = self.tracks[index as usize].running {
+                    self.settle(core, raw.at_ns);
+                }
+                self.tracks[index as usize].set_prio(prio);
+            }
+            What::BlockedReason { tid, is_storage } => {
+                if let Some(track) = self.track(tid) {
+                    self.tracks[track as usize].blocked_because(is_storage);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the CPU time of who runs on a core up to now, for it goes on at another speed or priority.
+    fn settle(&mut self, core: u16, at_ns: u64) {
+        self.know(usize::from(core));
+        let Some(index) = self.cpus[usize::from(core)].current else { return };
+        let runs = self.tracks[index as usize].running.is_some_and(|(_, on)| on == core);
+        if runs {
+            self.run_until(index, at_ns, core);
+        }
+    }
+
     fn tell_what(&mut self, raw: &Raw, tid: u32) {
         let cpu = usize::from(raw.cpu);
         match raw.what {
-            What::Switch { from, from_name, left, to, to_name } => {
+            What::Switch { from, from_name, left, to, to_name, prios } => {
                 self.seen.switches += 1;
                 let from = if from == WHOEVER_RUNS { tid } else { from };
-                self.leave(raw, from, from_name, left);
-                self.enter(raw, to, to_name);
+                self.leave(raw, (from, from_name, prios[0]), left);
+                self.enter(raw, (to, to_name, prios[1]));
             }
             What::Waking { woken, name, is_late } => self.waking(raw, tid, woken, name, is_late),
             What::New { parent, child, name, is_thread } => {
@@ -165,6 +197,7 @@ impl<'a> Builder<'a> {
             | What::FrequencyLimits { .. }
             | What::Idle { .. }
             | What::Priority { .. }
+            | What::BlockedReason { .. }
             | What::SliceBegin { .. }
             | What::SliceEnd => {}
         }
@@ -225,7 +258,7 @@ impl<'a> Builder<'a> {
 
     /// Adds the CPU time that a running thread has used up to an event.
     fn run_until(&mut self, index: u32, at_ns: u64, core: u16) {
-        let speed = self.speeds.get(usize::from(core)).copied().unwrap_or(SPEED_UNITS);
+        let speed = self.rates[usize::from(core)];
         let cpu = self.cpus[usize::from(core)];
         self.put_off_other(Some(index), core);
         let track = &mut self.tracks[index as usize];
@@ -269,18 +302,22 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn leave(&mut self, raw: &Raw, from: u32, name: Name, left: Left) {
+    fn leave(&mut self, raw: &Raw, (from, name, prio): (u32, Name, u8), left: Left) {
         let cpu = usize::from(raw.cpu);
         let index = self.track(from);
         self.put_off_other(index, raw.cpu);
         if let Some(index) = index {
             self.rename(index, name);
+            self.tracks[index as usize].set_prio(prio);
             self.run_until(index, raw.at_ns, raw.cpu);
             let track = &mut self.tracks[index as usize];
             track.running = None;
             match left {
                 Left::Ready => track.is_preempted = true,
-                Left::Sleeps | Left::WaitsForDevice => {
+                Left::Sleeps
+                | Left::WaitsForDevice
+                | Left::WaitsForStorage
+                | Left::WaitsInKernel => {
                     track.blocked = Some((raw.at_ns, left));
                     track.woke.clear();
                 }
@@ -291,11 +328,12 @@ impl<'a> Builder<'a> {
             Cpu { current: None, is_known: true, is_in_timer: false, last_ns: raw.at_ns };
     }
 
-    fn enter(&mut self, raw: &Raw, to: u32, name: Name) {
+    fn enter(&mut self, raw: &Raw, (to, name, prio): (u32, Name, u8)) {
         let Some(index) = self.track(to) else { return };
         self.rename(index, name);
         self.cpus[usize::from(raw.cpu)].current = Some(index);
         let track = &mut self.tracks[index as usize];
+        track.set_prio(prio);
         if track.has_ended {
             return;
         }

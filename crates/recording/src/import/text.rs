@@ -1,6 +1,7 @@
 //! Events as text, in the ways in which the kernel, trace-cmd and perf print their fields.
 
 use super::event::{Context, Left, Name, Raw, Story, WHOEVER_RUNS, What};
+use super::text_state;
 
 /// What a line says before its event's fields.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,10 @@ fn what(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) -> Read {
         "sched_process_exit" => Read::Event(What::Exit { tid: head.tid }),
         "hrtimer_expire_entry" => Read::Event(What::TimerBegin),
         "hrtimer_expire_exit" => Read::Event(What::TimerEnd),
-        _ => call(event, fields),
+        _ => match text_state::what(event, fields) {
+            Some(found) => found.into(),
+            None => call(event, fields),
+        },
     }
 }
 
@@ -105,6 +109,7 @@ fn switch(story: &mut Story, fields: &str) -> Option<What> {
         left: Left::from_letters(left),
         to: to_tid,
         to_name: story.names.number(to_name),
+        prios: [text_state::prio_of(from), text_state::prio_of(to)],
     })
 }
 

@@ -19,6 +19,7 @@ const OPTION_CLOCK: u16 = 4;
 const OPTION_UNAME: u16 = 5;
 const OPTION_TSC: u16 = 14;
 const OPTION_HEADER: u16 = 16;
+const OPTION_OWN: u16 = 17;
 const OPTION_EVENTS: u16 = 18;
 const OPTION_CMDLINES: u16 = 21;
 /// Most sections of options (ours): against rings of them.
@@ -59,9 +60,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
 /// Learns descriptions of events: how pages begin, the tracer's own events, and all others in their groups.
 pub fn formats(cursor: &mut Cursor<'_>, decoder: &mut Decoder) -> Option<Layout> {
     let layout = header(cursor)?;
-    for _ in 0..cursor.u32()? {
-        cursor.long_text()?;
-    }
+    own(cursor, decoder)?;
     groups(cursor, decoder)?;
     Some(layout)
 }
@@ -73,6 +72,14 @@ fn header(cursor: &mut Cursor<'_>) -> Option<Layout> {
     is_named(cursor.text(), "header_event")?;
     cursor.long_text()?;
     Some(layout)
+}
+
+/// Descriptions of the tracer's own events, such as texts that programs write into the trace.
+fn own(cursor: &mut Cursor<'_>, decoder: &mut Decoder) -> Option<()> {
+    for _ in 0..cursor.u32()? {
+        decoder.learn(&cursor.long_text()?);
+    }
+    Some(())
 }
 
 fn groups(cursor: &mut Cursor<'_>, decoder: &mut Decoder) -> Option<()> {
@@ -190,11 +197,12 @@ impl<'a> Reader<'a> {
         for (option, data) in &options {
             match *option {
                 OPTION_BUFFER => self.buffer(bytes, data)?,
-                OPTION_HEADER | OPTION_EVENTS | OPTION_CMDLINES => {
+                OPTION_HEADER | OPTION_OWN | OPTION_EVENTS | OPTION_CMDLINES => {
                     let section = self.section(bytes, usize::try_from(u64_at(data, 0)?).ok()?)?;
                     let mut cursor = Cursor::new(&section, 0);
                     match *option {
                         OPTION_HEADER => self.layout = header(&mut cursor)?,
+                        OPTION_OWN => own(&mut cursor, &mut self.decoder)?,
                         OPTION_EVENTS => groups(&mut cursor, &mut self.decoder)?,
                         _ => {
                             let names = cursor.long_text()?;

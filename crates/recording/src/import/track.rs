@@ -1,6 +1,6 @@
 //! What is known of one of a trace's threads.
 
-use super::event::{Left, Name};
+use super::event::{Left, NO_PRIO, Name};
 use super::stream::SPEED_UNITS;
 use crate::model::IO_STORAGE;
 use crate::{Event, Kind, Wake};
@@ -51,6 +51,10 @@ pub struct Track {
     pub waker: Option<(Wake, u64)>,
     /// The call that may wait in which it is.
     pub call: Option<Call>,
+    /// Its priority, see [`super::event::prio`], and CPU time since it has it, in ns.
+    pub prio: (Option<u8>, u64),
+    /// Other priorities that it had, and CPU time under each.
+    pub other_prios: Vec<(u8, u64)>,
     /// Whether it has begun to end.
     pub is_exiting: bool,
     /// Where it was last.
@@ -75,8 +79,36 @@ pub struct Call {
 impl Track {
     /// Adds CPU time on a core of that speed.
     pub fn use_cpu(&mut self, ns: u64, speed: u64) {
+        self.prio.1 = self.prio.1.saturating_add(ns);
         self.rest_cpu_ns = self.rest_cpu_ns.saturating_add(ns);
         self.rest_work = self.rest_work.saturating_add(u128::from(ns) * u128::from(speed));
+    }
+
+    /// It has a priority from now on.
+    pub fn set_prio(&mut self, prio: u8) {
+        if prio == NO_PRIO || self.prio.0 == Some(prio) {
+            return;
+        }
+        let Some(before) = self.prio.0.replace(prio) else { return };
+        self.other_prios.push((before, std::mem::take(&mut self.prio.1)));
+        if let Some(place) = self.other_prios.iter().position(|(other, _)| *other == prio) {
+            self.prio.1 = self.other_prios.swap_remove(place).1;
+        }
+    }
+
+    /// The priority under which it had most CPU time, if any was told, and whether it ran under others, too.
+    pub fn main_prio(&self) -> (Option<u8>, bool) {
+        let (Some(prio), ns) = self.prio else { return (None, false) };
+        let all = self.other_prios.iter().copied().chain([(prio, ns)]).filter(|(_, ns)| *ns > 0);
+        let main = all.clone().max_by_key(|&(_, ns)| ns);
+        (main.map(|(prio, _)| prio), all.count() > 1)
+    }
+
+    /// The kernel tells why it is blocked.
+    pub fn blocked_because(&mut self, is_storage: bool) {
+        if let Some((_, left)) = &mut self.blocked {
+            *left = if is_storage { Left::WaitsForStorage } else { Left::WaitsInKernel };
+        }
     }
 
     /// Its begin, if it has not begun.
@@ -139,7 +171,11 @@ impl Track {
         let (wake, until_ns) = waker.unwrap_or((Wake::Unknown, at_ns));
         let joined = self.joins.take().filter(|&ended| wake == Wake::Thread(ended));
         let futex = self.call.and_then(|call| call.futex).map_or(0, hash);
-        let is_device = left == Left::WaitsForDevice && wake == Wake::Outside;
+        let is_device = match left {
+            Left::WaitsForStorage => true,
+            Left::WaitsForDevice => wake == Wake::Outside,
+            _ => false,
+        };
         let (kind, object, aux) = match joined {
             Some(ended) => (Kind::Join, ended, 0),
             None if is_device => (Kind::Io, 0, IO_STORAGE),

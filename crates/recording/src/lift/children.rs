@@ -208,5 +208,5 @@ fn worker(place: &[Child], process: u32, starter: u32) -> Thread {
         free_ns = to_ns;
     }
     events.push(new(Kind::Exit, 0, free_ns));
-    Thread { name: String::new(), process, events }
+    Thread { process, events, ..Thread::default() }
 }

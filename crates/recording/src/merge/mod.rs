@@ -194,10 +194,11 @@ impl Both {
         let mut threads = self.library;
         for (thread, twin) in threads.iter_mut().zip(&self.twins) {
             // The library has not seen names that threads got later and still had when their process ended.
-            let name = twin.map(|twin| &self.kernel[twin as usize].name);
-            if let Some(name) = name.filter(|name| !name.is_empty()) {
-                thread.name.clone_from(name);
+            let Some(twin) = twin.map(|twin| &self.kernel[twin as usize]) else { continue };
+            if !twin.name.is_empty() {
+                thread.name.clone_from(&twin.name);
             }
+            thread.prio = twin.prio;
         }
         for (thread, event, what) in changed {
             threads[thread as usize].events[event] = what;
@@ -231,7 +232,7 @@ impl Both {
             });
             let events = thread.events.iter().map(|event| self.placed(index, event, changes));
             let events = events.collect();
-            found.push(Thread { name: thread.name.clone(), process, events });
+            found.push(Thread { name: thread.name.clone(), process, events, prio: thread.prio });
         }
         for (place, thread) in (self.library.len() as u32..).zip(&mut found) {
             weave::keep(&mut thread.events, |event| match event.kind {

@@ -179,14 +179,15 @@ pub(super) fn assemble(
     let specs = (0..).zip(&recording.threads).zip(entries).zip(processes);
     let threads = specs.map(|(((index, thread), entry), process)| {
         let is_forked = plan.forked.contains(&index);
+        let (nice, class) = thread.scheduled();
         ThreadSpec {
             name: thread_name(index, &thread.name),
             entry,
             count: u32::from(!is_forked),
-            nice: 0,
+            nice,
             affinity: None,
             start_ns: if is_forked { 0 } else { thread.begin_ns() },
-            attrs: SchedAttrs::default(),
+            attrs: SchedAttrs { class, ..SchedAttrs::default() },
             is_daemon: plan.watching.binary_search(&index).is_ok(),
             process,
         }

@@ -41,7 +41,9 @@ impl Replayed {
     /// The program in which threads take jobs anew, if that is asked for and they do. OpenMP's chunks are taken anew by
     /// a replay.
     fn shared(&self, sharing: Sharing) -> Option<&Lifted> {
-        if sharing != Sharing::HandedOut {
+        // What is lifted has no priorities.
+        let has_prios = self.recording.threads.iter().any(|thread| thread.prio.is_some());
+        if sharing != Sharing::HandedOut || has_prios {
             return None;
         }
         let lifted = self.lifted.get_or_init(|| {

@@ -43,8 +43,8 @@ impl State {
     pub fn after(left: Left, now_ns: u64, losses: u64) -> Self {
         match left {
             Left::Ready => Self::Ready { since_ns: now_ns, is_woken: false, losses },
-            Left::Sleeps | Left::WaitsForDevice => Self::Blocked,
             Left::Dead => Self::Dead,
+            _ => Self::Blocked,
         }
     }
 }

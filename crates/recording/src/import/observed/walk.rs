@@ -190,7 +190,7 @@ impl<'a> Walk<'a> {
     fn tell(&mut self, raw: &Raw) {
         self.idle.advance(self.now_ns);
         match raw.what {
-            What::Switch { from, from_name, left, to, to_name } => {
+            What::Switch { from, from_name, left, to, to_name, .. } => {
                 self.counts.switches += 1;
                 self.leave(raw.cpu, (from, from_name), left);
                 self.enter(raw.cpu, to, to_name);

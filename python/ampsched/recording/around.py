@@ -245,8 +245,8 @@ def simulated(
     Raises:
         InputError: The thread is of the kernel and not replayed, or the replay ends before.
     """
-    speeds = _speeds(machine)
-    recording, tids, origin_ns = import_clocked(shown(path), read_bytes(path), json.dumps({"speeds": speeds}))
+    options = json.dumps(stated(machine))
+    recording, tids, origin_ns = import_clocked(shown(path), read_bytes(path), options)
     if seen.tid not in tids:
         raise InputError(
             f"{path}: {seen.name} {seen.tid} is not replayed: it is of the kernel or of a recorder"

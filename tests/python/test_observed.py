@@ -64,6 +64,9 @@ def test_metrics_of_a_trace_made_by_hand(trace: Path) -> None:
     assert found["cpu_time_pct.little"] == pytest.approx(100 * 40 / 119.5)
     assert found["busy_pct.big"] == pytest.approx(79.5)
     assert found["busy_clock_mhz.big"] is None
+    swapped = observe(trace, Catalog.shipped().machine(MACHINE), cpus="little=1 big=0")
+    assert swapped.clusters == ("little", "big")
+    assert [cpu.cluster for cpu in swapped.cpus] == [1, 0]
     alone = observe(trace, commands=["c"])
     assert [(thread.name, thread.cpu_ns) for thread in alone.threads] == [("c", {0: 10 * MS})]
 
@@ -115,6 +118,8 @@ def test_limits_decide_the_exit_code(ampsched_here: Ampsched, trace: Path) -> No
         (("--command", "nobody"), "has no thread of nobody"),
         (("-m", "2B2S:big=1:little=0"), "has CPU 1, and the machine has 1 cores"),
         (("-m", "nowhere"), 'machine "nowhere"'),
+        (("--cpus", "little=0"), "--cpus little=0 needs --machine"),
+        (("-m", MACHINE, "--cpus", "little=0"), "0 CPUs of big"),
     ],
 )
 def test_bad_checks_are_one_line(

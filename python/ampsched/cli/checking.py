@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli import options, render, reporting
 from ampsched.cli.completing import listed
@@ -44,6 +45,7 @@ def _metrics_help() -> str:
 def check(
     file: Annotated[Path, typer.Argument(help="A trace of a real scheduler.")],
     machine: options.MachineOfTrace = None,
+    cpus: options.CpusOfTrace = None,
     command: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,8 +76,10 @@ def check(
     The exit code is 1 if a limit is violated, so that a trace serves as a regression test.
     """
     on = Catalog.shipped().machine(machine) if machine else None
+    if cpus and not on:
+        raise InputError(f"--cpus {cpus} needs --machine: the machine that {file} is of")
     wanted = list(observed.limits(limit or [], [name for name, *_ in on.clusters] if on else []))
-    seen = observed.observe(file, on, commands=command or [], pids=pid or [])
+    seen = observed.observe(file, on, commands=command or [], pids=pid or [], cpus=cpus or "")
     excesses = [(each, each.excess(seen)) for each in wanted]
     known = observed.metrics(seen.clusters)
     reporting.write(html, lambda: _page(file, seen, known, excesses), quiet=output.is_data)

@@ -88,14 +88,7 @@ def import_trace(
             autocompletion=options.complete_machine,
         ),
     ] = None,
-    cpus: Annotated[
-        str | None,
-        typer.Option(
-            "--cpus",
-            metavar="CLUSTERS",
-            help="Which CPUs of the trace are of which cluster: 'little=0,3-5 big=1,2'. By default CPU i is core i of the machine.",
-        ),
-    ] = None,
+    cpus: options.CpusOfTrace = None,
     *,
     output: Output,
 ) -> None:

@@ -106,6 +106,14 @@ Machines = Annotated[
         autocompletion=complete_machine,
     ),
 ]
+CpusOfTrace = Annotated[
+    str | None,
+    typer.Option(
+        "--cpus",
+        metavar="CLUSTERS",
+        help="Which CPUs of the trace are of which cluster: 'little=0,3-5 big=1,2'. By default CPU i is core i of the machine.",
+    ),
+]
 _WORKLOAD = typer.Option(
     "--workload", "-w", metavar="NAME", help=f"{WORKLOAD_HELP}.", autocompletion=complete_workload
 )

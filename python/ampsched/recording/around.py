@@ -16,6 +16,7 @@ from ampsched.policy import policy_info
 from ampsched.ranges import Range
 from ampsched.recording.observed import clusters_of
 from ampsched.recording.replay import replayed
+from ampsched.recording.traced import stated
 from ampsched.settings import MS_MAX, SimulateSettings, catalog_of
 from ampsched.units import NS_PER_MS
 
@@ -244,8 +245,8 @@ def simulated(
     Raises:
         InputError: The thread is of the kernel and not replayed, or the replay ends before.
     """
-    speeds = _speeds(machine)
-    recording, tids, origin_ns = import_clocked(shown(path), read_bytes(path), json.dumps({"speeds": speeds}))
+    options = json.dumps(stated(machine))
+    recording, tids, origin_ns = import_clocked(shown(path), read_bytes(path), options)
     if seen.tid not in tids:
         raise InputError(
             f"{path}: {seen.name} {seen.tid} is not replayed: it is of the kernel or of a recorder"
@@ -275,11 +276,6 @@ def simulated(
         first=first,
         why=why,
     )
-
-
-def _speeds(machine: Machine) -> list[float]:
-    tops = [machine.energy_model(cluster)[-1][1] for cluster in range(len(machine.clusters))]
-    return [tops[cluster] for cluster in machine.cluster_of_core]
 
 
 def _names(name: str, number: int, app: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ampsched._core import InputError, Machine, observe_trace
 from ampsched.files import read_bytes, shown
+from ampsched.recording.traced import clusters_of_cpus
 from ampsched.units import NS_PER_MS
 
 _LIMIT = re.compile(r"\s*([^\s<>=]+)\s*(<=|>=)\s*(\S+?)\s*(%|ms|ms/s|1/s|MHz)?\s*")
@@ -167,7 +168,12 @@ class Observed:
 
 
 def observe(
-    path: Path, machine: Machine | None = None, *, commands: Sequence[str] = (), pids: Sequence[int] = ()
+    path: Path,
+    machine: Machine | None = None,
+    *,
+    commands: Sequence[str] = (),
+    pids: Sequence[int] = (),
+    cpus: str = "",
 ) -> Observed:
     """What a trace says of the scheduler that made it.
 
@@ -176,14 +182,15 @@ def observe(
         machine: The machine that it is of; with none, clusters and sizes are not known.
         commands: Programs whose threads count, with all that they create. Without these and ``pids``: all threads.
         pids: Processes and threads that count, with all that they create.
+        cpus: Which CPUs are of which cluster, as for `import_file`.
 
     Raises:
         InputError: It cannot be read, has no switches, none of the wanted threads, or CPUs that the machine lacks.
     """
-    clusters = clusters_of(machine) if machine else []
+    clusters = clusters_of(machine, cpus) if machine else []
     asked = {"commands": list(commands), "pids": list(pids), "clusters": clusters}
     values = json.loads(observe_trace(shown(path), read_bytes(path), json.dumps(asked)))
-    cpus = [
+    seen_cpus = [
         CpuSeen(
             **each
             | {
@@ -202,7 +209,7 @@ def observe(
         "machine": machine.name if machine else "",
         "clusters": tuple(each["name"] for each in clusters),
         "has_sizes": len(tops) > 1,
-        "cpus": tuple(cpus),
+        "cpus": tuple(seen_cpus),
         "threads": tuple(threads),
         "latency": Distribution.of(values["latency"]),
         "unknown": tuple(values["unknown"]),
@@ -210,12 +217,13 @@ def observe(
     return Observed(**values | found)
 
 
-def clusters_of(machine: Machine) -> list[dict[str, Any]]:
+def clusters_of(machine: Machine, cpus: str = "") -> list[dict[str, Any]]:
     """Clusters as the core wants them: name, CPUs, clocks in MHz and capacities."""
+    owners = clusters_of_cpus(machine, cpus) if cpus else machine.cluster_of_core
     return [
         {
             "name": name,
-            "cpus": [core for core, owner in enumerate(machine.cluster_of_core) if owner == place],
+            "cpus": [cpu for cpu, owner in enumerate(owners) if owner == place],
             "opps": [(mhz, capacity) for mhz, capacity, _ in machine.energy_model(place)],
         }
         for place, (name, *_) in enumerate(machine.clusters)

@@ -37,11 +37,28 @@ impl Load {
                 self.close(layout, WINDOW_NS);
                 self.window = window;
             }
-            let until_ns = to_ns.min((window + 1) * WINDOW_NS);
-            self.done += (until_ns - from_ns) as f64 * capacity;
-            self.by_cluster_ns[cluster] += until_ns - from_ns;
-            from_ns = until_ns;
+            let whole = if from_ns % WINDOW_NS == 0 { (to_ns - from_ns) / WINDOW_NS } else { 0 };
+            let ns = match whole {
+                0 => (to_ns - from_ns).min(WINDOW_NS - from_ns % WINDOW_NS),
+                _ => WINDOW_NS,
+            };
+            self.done += ns as f64 * capacity;
+            self.by_cluster_ns[cluster] += ns;
+            from_ns += ns;
+            if whole > 1 {
+                from_ns += self.repeat(layout, whole - 1);
+            }
         }
+    }
+
+    /// So many windows more are like the one that is full. Returns their length in ns.
+    fn repeat(&mut self, layout: &Layout, times: u64) -> u64 {
+        let before_ns = (self.too_small_ns, self.too_big_ns);
+        self.close(layout, WINDOW_NS);
+        self.too_small_ns += (self.too_small_ns - before_ns.0) * times;
+        self.too_big_ns += (self.too_big_ns - before_ns.1) * times;
+        self.window += times;
+        times * WINDOW_NS
     }
 
     /// The trace has ended.

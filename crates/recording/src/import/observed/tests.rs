@@ -182,6 +182,22 @@ fn events_that_do_not_fit_are_counted() {
 }
 
 #[test]
+fn a_trace_of_centuries_takes_no_longer() {
+    let last = TRACE.replace(" 1.100000: ", " 9999999999.100000: ");
+    let found = look(&last, &two_clusters());
+    check(&found);
+    assert_eq!(found.duration_ns, 9_999_999_998_100 * MS);
+    let a = thread(&found, "a");
+    // The first window is as before, in all others the big core is full: too small for it, but the greatest.
+    assert_eq!((a.too_small_ns, a.too_big_ns), (30 * MS, 0));
+    let swapped =
+        last.replace("[001]", "[002]").replace("[000]", "[001]").replace("[002]", "[000]");
+    let a = look(&swapped, &two_clusters());
+    let a = thread(&a, "a");
+    assert_eq!(a.too_small_ns, 9_999_999_998_059 * MS + MS / 2);
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let error = |bytes: &[u8], asked: &Asked| observe("x", bytes, asked).unwrap_err().to_string();
     let none = Asked::default();

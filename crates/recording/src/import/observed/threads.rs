@@ -43,10 +43,9 @@ impl State {
     pub fn after(left: Left, now_ns: u64, losses: u64) -> Self {
         match left {
             Left::Ready => Self::Ready { since_ns: now_ns, is_woken: false, losses },
-            Left::Sleeps
-            | Left::WaitsForDevice
-            | Left::WaitsForStorage
-            | Left::WaitsInKernel => Self::Blocked,
+            Left::Sleeps | Left::WaitsForDevice | Left::WaitsForStorage | Left::WaitsInKernel => {
+                Self::Blocked
+            }
             Left::Dead => Self::Dead,
         }
     }

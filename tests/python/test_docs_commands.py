@@ -21,6 +21,7 @@ HOWTO_TOOL = "tools/check_howto.py"
 ENDS = {"|", ">", ">>", "&&", "||", ";", "<"}
 """Words behind which another command or a file stands."""
 TOOLS = {
+    "adb",
     "apt",
     "cargo",
     "cc",

@@ -77,10 +77,10 @@ impl Clocks {
             match raw.what {
                 // Without a clock it is off.
                 What::Frequency { cpu, khz } if khz > 0 => {
-                    found.told_of(cpu).change(raw.at_ns, khz);
+                    found.stated_for(cpu).change(raw.at_ns, khz);
                 }
                 What::FrequencyLimits { cpu, max_khz, .. } => {
-                    let told = found.told_of(cpu);
+                    let told = found.stated_for(cpu);
                     told.highest_khz = told.highest_khz.max(max_khz);
                 }
                 _ => {}
@@ -93,7 +93,7 @@ impl Clocks {
         found
     }
 
-    fn told_of(&mut self, cpu: u16) -> &mut CoreClock {
+    fn stated_for(&mut self, cpu: u16) -> &mut CoreClock {
         let core = usize::from(cpu);
         if self.told.len() <= core {
             self.told.resize(core + 1, CoreClock::default());
@@ -111,7 +111,7 @@ impl Clocks {
         let first =
             tell.iter().map(|&core| self.told[usize::from(core)]).min_by_key(|told| told.first_ns);
         if let Some(first) = first.filter(|_| !silent.is_empty()) {
-            silent.iter().for_each(|&core| *self.told_of(core) = first);
+            silent.iter().for_each(|&core| *self.stated_for(core) = first);
             self.with.extend(tell.iter().map(|&core| (core, domain.cores.clone())));
         }
         for core in domain.cores.iter().map(|&core| usize::from(core)) {

@@ -5,12 +5,14 @@ that is on another class of cores than in the trace: the mean over names, weighe
 half the sum of the differences of shares.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import ampsched
@@ -19,7 +21,7 @@ from ampsched.catalog import Catalog
 from ampsched.recording.imports import import_file
 from ampsched.recording.observed import Observed, observe
 from ampsched.recording.replay import replayed
-from ampsched_lab.traces.data import Trace, traces
+from ampsched_lab.traces.data import ROOT, Trace, traces
 
 NEAREST = "nearest to what scheduled"
 POLICIES = ("linux", "linux:kernel=android-4.14", "eas", "gts")
@@ -28,6 +30,7 @@ TRACE = "the trace"
 TRIVIAL_OTHERS = "mean of the other traces"
 TRIVIAL_OWN = "each thread as the whole trace"
 
+MACHINES = ROOT / "python/ampsched/data/machines"
 CLASSES_MAX = 3
 """Classes of cores of a chip, at most."""
 
@@ -143,18 +146,48 @@ def _total(times: Times) -> int:
     return sum(sum(each.values()) for each in times.values())
 
 
+def _text(machine: str) -> str:
+    """The file of a machine, by its name or path."""
+    path = Path(machine) if machine.endswith(".toml") else MACHINES / f"{machine}.toml"
+    return path.read_text("utf-8")
+
+
+def without_lower_clocks(catalog: Catalog, name: str, seen: Observed) -> Machine:
+    """The machine without clocks below the lowest one that a cluster has in the trace: its firmware allows none."""
+    machine = catalog.machine(name)
+    floors = [
+        min(
+            (clock.khz / 1e3 for cpu in seen.of_cluster(place) for clock in cpu.clocks if clock.khz),
+            default=0.0,
+        )
+        for place in range(len(machine.clusters))
+    ]
+    head, *parts = _text(name).split("[[clusters]]")
+    for place, floor in enumerate(floors):
+        lower = [mhz for mhz in machine.frequencies_mhz(place) if mhz < int(floor)]
+        for mhz in lower:
+            parts[place] = re.sub(rf"\{{ mhz = {mhz}, [^}}]*\}}, ?", "", parts[place])
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{machine.name}.toml"
+        path.write_text("[[clusters]]".join([head, *parts]), "utf-8")
+        return catalog.machine(str(path))
+
+
 def judge(trace: Trace) -> tuple[Times, list[Judged]]:
     """The trace's own CPU times, and what each policy makes of it."""
     catalog = Catalog.shipped()
     machine = catalog.machine(trace.machine)
     seen = observe(trace.path, machine)
     recording = import_file(trace.path, traced=machine)
-    workload = replayed(catalog, recording, trace.path).workload
+    speeds = [core["speed"] for core in json.loads(recording.info)["cores"]]
+    ratio = max(speeds) / min(speeds)
+    workload = replayed(catalog, recording, trace.path, speedup=ratio).workload
     names = {name for name, *_ in recording.threads}
     governor = "schedutil" if seen.clock_events else "performance"
+    limited = without_lower_clocks(catalog, trace.machine, seen)
     rows, real = [], Times()
     for policy in dict.fromkeys((trace.policy, *POLICIES)):
-        outcome = ampsched.simulate(machine, workload, policy, governor=governor)
+        outcome = ampsched.simulate(limited, workload, policy, governor=governor)
         times, real = _simulated(outcome), _real(seen, _classes(machine, outcome), names)
         rows.append(
             Judged(

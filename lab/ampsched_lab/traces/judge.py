@@ -27,6 +27,8 @@ NEAREST = "nearest to what scheduled"
 POLICIES = ("linux", "linux:kernel=android-4.14", "eas", "gts")
 """What is compared beside the policy that is nearest to what scheduled."""
 TRACE = "the trace"
+UNBOUNDED = ", all clocks"
+"""Behind a policy: on the machine as its file describes it."""
 TRIVIAL_OTHERS = "mean of the other traces"
 TRIVIAL_OWN = "each thread as the whole trace"
 
@@ -186,16 +188,19 @@ def judge(trace: Trace) -> tuple[Times, list[Judged]]:
     governor = "schedutil" if seen.clock_events else "performance"
     limited = without_lower_clocks(catalog, trace.machine, seen)
     rows, real = [], Times()
-    for policy in dict.fromkeys((trace.policy, *POLICIES)):
-        outcome = ampsched.simulate(limited, workload, policy, governor=governor)
+    asked = {policy: (policy, limited) for policy in dict.fromkeys((trace.policy, *POLICIES))}
+    if seen.clock_events:
+        asked[f"{trace.policy}{UNBOUNDED}"] = (trace.policy, machine)
+    for name, (policy, where) in asked.items():
+        outcome = ampsched.simulate(where, workload, policy, governor=governor)
         times, real = _simulated(outcome), _real(seen, _classes(machine, outcome), names)
         rows.append(
             Judged(
                 trace.name,
-                policy,
+                name,
                 misplaced(real, {name: shares(each) for name, each in times.items()}),
                 _by_class(whole(times)),
-                policy == trace.policy,
+                name == trace.policy,
                 _total(times) / _total(real) - 1,
                 _clocks_off(seen, outcome),
                 _ratio(outcome.latency.p50_ns, seen.latency.p50_ns),

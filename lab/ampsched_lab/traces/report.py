@@ -11,7 +11,7 @@ from ampsched.markdown import ALL_BUT_FIRST, page, table
 from ampsched_lab.shared import plots
 from ampsched_lab.shared.summary import counted, opening
 from ampsched_lab.traces.data import FOLDER, traces
-from ampsched_lab.traces.judge import NEAREST, TRACE, TRIVIAL_OTHERS, TRIVIAL_OWN
+from ampsched_lab.traces.judge import NEAREST, TRACE, TRIVIAL_OTHERS, TRIVIAL_OWN, UNBOUNDED
 
 TEMPLATE = Path(__file__).with_name("template.md")
 CLASSES = ("slowest class", "second", "third")
@@ -102,9 +102,14 @@ def write(path: Path, folder: Path = FOLDER) -> None:
     about = [
         [trace.name, Path(trace.machine).stem, trace.scheduler, trace.source] for trace in traces(folder)
     ]
+    all_clocks = next(
+        row for row in rows if row["trace"] == "galaxy-s20" and row["policy"].endswith(UNBOUNDED)
+    )
     values = {
         "opening": answer(rows, picture.name),
         "about": table(["trace", "machine", "what scheduled", "source"], about),
         "tables": tables(rows),
+        "unbounded": _cell(all_clocks["misplaced"]),
+        "unbounded_cpu": _cell(all_clocks["cpu_error"], "+.0%"),
     }
     path.write_text(page(*TEMPLATE.read_text("utf-8").format(**values).strip().split("\n\n")), "utf-8")

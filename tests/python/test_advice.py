@@ -198,8 +198,10 @@ def test_the_command_answers_and_refuses(tmp_path: Path, capsys: pytest.CaptureF
     assert ended.value.code == 0
     assert "best: " in capsys.readouterr().out
     (tmp_path / "no.ampr").write_text("text")
+    (tmp_path / "trace.txt").write_text("text")
     for arguments, message in [
         (["advise", str(tmp_path / "no.ampr")], "is no recording"),
+        (["advise", str(tmp_path / "trace.txt")], "of a trace make a recording first: ampsched import"),
         (["advise", str(UNEVEN), "-m", "nowhere"], "nowhere"),
         (["advise", "--", "no-such-program-here"], "there is no such program"),
     ]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -151,6 +152,11 @@ def _recorded(target: list[str]) -> tuple[Path, list[str], Check | None]:
     """The recording; the command that it is of, if it was given, and how good its replay is, if that was tried."""
     if len(target) == 1 and target[0].endswith(RECORDING):
         return Path(target[0]), [], None
+    if len(target) == 1 and Path(target[0]).is_file() and not os.access(target[0], os.X_OK):
+        raise InputError(
+            f"{target[0]}: is neither a recording nor executable (of a trace make a recording first: ampsched import "
+            f"{shlex.quote(target[0])} --machine NAME -o trace{RECORDING})"
+        )
     from ampsched.cli.recording import check_replaceable, default_out, tell
     from ampsched.recording.preload import record
 

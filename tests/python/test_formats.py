@@ -26,7 +26,7 @@ from typer.main import get_command
 
 from ampsched import Catalog, api
 from ampsched.calibration import calibrate
-from ampsched.cli import living, main, render
+from ampsched.cli import checking, living, main, render
 from ampsched.cli.app import app
 from ampsched.docs import commands
 from ampsched.live import LiveComparison, LiveRun, Mix, MixProgram
@@ -239,6 +239,17 @@ def swept(told: Mapping[str, Any]) -> Shown:
             yield render.change(Estimate(*values, row["n"]), lower_is_better=True).plain
 
 
+def checked(told: Mapping[str, Any]) -> Shown:
+    for name, value in told["metrics"].items():
+        if value is not None and "." not in name:
+            yield from (name, checking.number(value))
+    for thread in told["threads"][: checking.THREADS_MAX]:
+        yield f"{thread['name']} {thread['tid']}".split()[-1]
+        yield from (render.count(thread[key]) for key in ("switches", "migrations", "preemptions"))
+    for text in told["unknown"]:
+        yield from text.split()
+
+
 CASES: dict[str, Case] = {
     "advise": Case([RECORDING, "-m", "2B2S", "-p", "linux,acfs,colab", "-r", "2"], advised),
     "compare": Case(
@@ -262,6 +273,7 @@ CASES: dict[str, Case] = {
     "limit": Case(["-m", "2B2S", "-w", "sync-2", "-p", "linux,wash,colab:literal=1"], limited),
     "sweep": Case(["-m", "2B2S", "-w", "sync-2", "-p", "linux,colab:decay=0.5..1.0:3", "-r", "2"], swept),
     "describe": Case(["2B2S"], lambda told: (word for row in told for word in row["text"].split())),
+    "check": Case([TRACE, "-m", "4B4S"], checked),
     "import": Case([TRACE, "--command", "prog"], imported),
     "import-rtapp": Case(["rt.json"], lambda told: iter(told["text"].split())),
     "lift": Case([RECORDING], lifted),

@@ -85,6 +85,7 @@ def advise(
             "--governor",
             metavar="NAMES",
             help=f"Who sets the frequencies; by default {GOVERNOR} if the goal is not time, else none.",
+            autocompletion=options.complete_governor,
         ),
     ] = None,
     repeat: Annotated[

@@ -126,7 +126,8 @@ def _value(
     }
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """A metric's value, ``?`` if it is not known."""
     if value is None:
         return "?"
     return render.count(value) if value == round(value) and value < 1e6 else render.significant(value)
@@ -139,7 +140,7 @@ def _print(console: Console, file: Path, seen: Observed, known: Sequence[Metric]
     table = render.table("metric", "value", render.label("unit"), render.prose("what it is"))
     for metric in of_all:
         if metric.value(seen) is not None:
-            table.add_row(metric.name, _number(metric.value(seen)), metric.unit, metric.meaning)
+            table.add_row(metric.name, number(metric.value(seen)), metric.unit, metric.meaning)
     console.print(table)
     _print_residency(console, seen)
     _print_threads(console, seen)
@@ -251,7 +252,7 @@ def _page(
             Head("what it is", is_number=False),
         ),
         tuple(
-            Row((Cell(metric.name), Cell(_number(value), value), Cell(metric.unit), Cell(metric.meaning)))
+            Row((Cell(metric.name), Cell(number(value), value), Cell(metric.unit), Cell(metric.meaning)))
             for metric, value in values
             if value is not None
         ),
@@ -260,8 +261,8 @@ def _page(
     rows = []
     for name, cpus in groups(seen):
         spans, start = [], 0.0
-        for number, share in enumerate(_shares(seen, cpus)):
-            spans.append((round(start, 2), round(100 * share, 2), number))
+        for place, share in enumerate(_shares(seen, cpus)):
+            spans.append((round(start, 2), round(100 * share, 2), place))
             start += 100 * share
         rows.append((name, tuple(spans)))
     busy = ", ".join(f"{name} {100 * _shares(seen, cpus)[0]:.1f} %" for name, cpus in groups(seen))

@@ -202,12 +202,11 @@ def _elsewhere(step: dict[str, Any]) -> str:
 def generation(release: str) -> str:
     """The policy that stands for a kernel: `linux` of the newest version that is not after its release.
 
-    The newest of all if the release is not known, the oldest if it is older than all. Kernels 5 place threads by
+    The newest of all if the release is not known, the oldest if it is older than all; no vendor's. Kernels 5 place threads by
     energy, as 6.1 does and 4.14 does not.
     """
-    versions = sorted(
-        next(param.one_of for param in policy_info("linux").params if param.name == "kernel"), key=_order
-    )
+    kernels = next(param.one_of for param in policy_info("linux").params if param.name == "kernel")
+    versions = sorted((version for version in kernels if version > 0), key=_order)
     numbers = release.split(".")
     if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].split("-")[0].isdigit()):
         return f"linux:kernel={versions[-1]:g}"

@@ -82,6 +82,7 @@ const REACHED: &[(&str, &str)] = &[
     ("recording/src/import/perf_script.rs", "trace-text"),
     ("recording/src/import/process_list.rs", "trace-text"),
     ("recording/src/import/text.rs", "trace-text"),
+    ("recording/src/import/text_state.rs", "trace-text"),
     ("recording/src/import/text_marks.rs", "trace-text"),
     ("recording/src/import/trace_dat.rs", "trace-file"),
     ("task/src/formats/csv.rs", "graph-csv"),

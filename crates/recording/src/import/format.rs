@@ -360,6 +360,8 @@ mod tests {
             .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
             .collect();
         assert_eq!(read_words(&print, &words), (vec![What::Frequency { cpu: 1, khz: 950_000 }], 0));
-        assert_eq!(read_words(&print, &[0, 0, 0x0042_7c42]), (vec![], 0));
+        // `X|B` is nothing of ours, `B|B` a slice without a name.
+        assert_eq!(read_words(&print, &[0, 0, 0x0042_7c58]), (vec![], 0));
+        assert_eq!(read_words(&print, &[0, 0, 0x0042_7c42]), (vec![], 1));
     }
 }

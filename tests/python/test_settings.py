@@ -96,6 +96,8 @@ def test_what_a_function_can_be_told_its_command_can_be_told(name: str) -> None:
         assert parameters.pop("files").default == ()
         assert options["catalog"].default is None
     assert parameters.keys() <= options.keys()
+    if name == "explain":  # of a trace it is linux of its kernel, else the function's
+        assert (parameters.pop("policy").default, options["policy"].default) == ("cfs", None)
     for each in parameters.values():
         if each.default is not inspect.Parameter.empty:
             assert options[each.name].default == each.default, each.name

@@ -202,7 +202,7 @@ def _elsewhere(step: dict[str, Any]) -> str:
 def generation(release: str) -> str:
     """The policy that stands for a kernel: `linux` of the newest version that is not after its release.
 
-    The newest of all if the release is not known, the oldest if it is older than all; no vendor's. Kernels 5 place threads by
+    The newest of all if the release is not known, the oldest if it is older than all; no vendor's. Kernels 5 place by
     energy, as 6.1 does and 4.14 does not.
     """
     kernels = next(param.one_of for param in policy_info("linux").params if param.name == "kernel")

@@ -45,6 +45,17 @@ id!(/// A behaviour profile in a program's profile table.
 id!(/// A position in a program's code.
     CodePtr, u32);
 
+/// Cores in words, ascending: `core 1`, `cores 0, 3-5`.
+pub fn name_cores(cores: &[CoreId]) -> String {
+    let follows = |one: &CoreId, other: &CoreId| other.0 == one.0 + 1;
+    let range = |cores: &[CoreId]| match cores {
+        [first, .., last] => format!("{}-{}", first.0, last.0),
+        cores => cores.iter().map(|core| core.0.to_string()).collect(),
+    };
+    let ranges: Vec<String> = cores.chunk_by(follows).map(range).collect();
+    format!("core{} {}", if cores.len() == 1 { "" } else { "s" }, ranges.join(", "))
+}
+
 /// A set of cores as a bit field of any length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CoreSet {

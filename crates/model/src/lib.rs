@@ -59,7 +59,7 @@ pub use error::{InputError, suggest};
 pub use histogram::{Distribution, Histogram};
 pub use ids::{
     AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId,
-    ThreadId,
+    ThreadId, name_cores,
 };
 pub use kernel_view::{KernelView, LastLevelCache, Sees};
 pub use machine::{Cluster, Costs, Machine, Opp, class_name};

@@ -21,6 +21,7 @@ from ampsched.catalog import Catalog
 from ampsched.recording.imports import import_file
 from ampsched.recording.observed import Observed, observe
 from ampsched.recording.replay import replayed
+from ampsched.recording.traced import ratio_of_speeds
 from ampsched_lab.traces.data import ROOT, Trace, traces
 
 NEAREST = "nearest to what scheduled"
@@ -181,8 +182,7 @@ def judge(trace: Trace) -> tuple[Times, list[Judged]]:
     machine = catalog.machine(trace.machine)
     seen = observe(trace.path, machine)
     recording = import_file(trace.path, traced=machine)
-    speeds = [core["speed"] for core in json.loads(recording.info)["cores"]]
-    ratio = max(speeds) / min(speeds)
+    ratio = ratio_of_speeds(json.loads(recording.info))
     workload = replayed(catalog, recording, trace.path, speedup=ratio).workload
     names = {name for name, *_ in recording.threads}
     governor = "schedutil" if seen.clock_events else "performance"

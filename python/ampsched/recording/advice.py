@@ -22,6 +22,7 @@ from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, has_
 from ampsched.recording.model_error import ModelError, model_error
 from ampsched.recording.replay import replayed
 from ampsched.recording.summary import coverage, ending, follows_text, sources
+from ampsched.recording.traced import ratio_of_speeds
 from ampsched.statistics import Estimate, estimate
 
 BASELINE = LINUX
@@ -342,9 +343,8 @@ def _speedup(
     if measured and set(measured) == core_types:
         return info["speedup"], f"{info['speedup']:.2f}, measured on {measured[0]} and on {measured[1]}"
     # Who has imported it states speeds of its cores.
-    speeds = [core["speed"] for core in info["cores"]]
-    if not info["machine"] and sources(info) is None and len(set(speeds)) > 1:
-        ratio = max(speeds) / min(speeds)
+    ratio = ratio_of_speeds(info)
+    if not info["machine"] and sources(info) is None and ratio > 1:
         return ratio, f"{ratio:.2f}, by the speeds of the recording's cores"
     predicted = predicted_speedup(info, catalog.machine(machine))
     if predicted is not None:

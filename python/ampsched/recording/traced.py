@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ampsched._core import InputError, Machine, parse_cpus
@@ -41,6 +42,12 @@ def stated(machine: Machine, cpus: str = "") -> dict[str, Any]:
             for number in numbers
         ],
     }
+
+
+def ratio_of_speeds(info: Mapping[str, Any]) -> float:
+    """Of a recording's cores, the fastest one's speed by the slowest one's; 1 if none is known."""
+    speeds = [core["speed"] for core in info["cores"]]
+    return max(speeds, default=1.0) / min(speeds, default=1.0)
 
 
 def clusters_of_cpus(machine: Machine, text: str) -> list[int]:

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::{Catalog, FileKind};
 use crate::{
-    Cluster, CoreId, InputError, Machine, Object, ObjectKind, Opp, Pipeline, PowerLimit, Program,
-    Thermal, ThermalNetwork, energy_models,
+    Cluster, InputError, Machine, Object, ObjectKind, Opp, Pipeline, PowerLimit, Program, Thermal,
+    ThermalNetwork, energy_models, name_cores,
 };
 
 /// A text of several lines, without a line break at the end.
@@ -115,16 +115,6 @@ fn heat(text: &mut String, machine: &Machine, thermal: &Thermal) {
     }
 }
 
-/// `0, 3-5`, as the kernel lists CPUs.
-fn ranges(cores: &[CoreId]) -> String {
-    let follows = |one: &CoreId, other: &CoreId| other.0 == one.0 + 1;
-    let range = |cores: &[CoreId]| match cores {
-        [first, .., last] => format!("{}-{}", first.0, last.0),
-        cores => cores.iter().map(|core| core.0.to_string()).collect(),
-    };
-    cores.chunk_by(follows).map(range).collect::<Vec<_>>().join(", ")
-}
-
 /// Every one; of more than 24 the lowest and the highest, as Intel's chips have one at each 100 MHz.
 fn points(opps: &[Opp]) -> String {
     // Voltages that nobody states are 1 V.
@@ -140,10 +130,7 @@ fn points(opps: &[Opp]) -> String {
 }
 
 fn cluster(text: &mut String, cluster: &Cluster, capacity: f64) {
-    let range = match &cluster.cores[..] {
-        [core] => format!("core {}", core.0),
-        cores => format!("cores {}", ranges(cores)),
-    };
+    let range = name_cores(&cluster.cores);
     let (class, core_type) = (cluster.class.0, &cluster.core_type);
     let speed = match cluster.params.cycles_factor {
         1.0 => String::new(),

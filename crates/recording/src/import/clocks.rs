@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ampsched_model::InputError;
+use ampsched_model::{CoreId, InputError, name_cores};
 
 use super::event::{Raw, What};
 use super::stream::SPEED_UNITS;
@@ -173,11 +173,12 @@ impl Clocks {
     }
 
     fn inferred(&self, cores: usize) -> Vec<String> {
-        let mut begins: BTreeMap<u32, (Vec<u16>, u64)> = BTreeMap::new();
+        let mut begins: BTreeMap<u32, (Vec<CoreId>, u64)> = BTreeMap::new();
         let (mut silent, mut above) = (Vec::new(), Vec::new());
-        let mut highest: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
+        let mut highest: BTreeMap<u32, Vec<CoreId>> = BTreeMap::new();
         for core in 0..cores.min(usize::from(u16::MAX)) {
-            let (told, number) = (self.told.get(core).copied().unwrap_or_default(), core as u16);
+            let (told, number) =
+                (self.told.get(core).copied().unwrap_or_default(), CoreId::from(core));
             if !told.is_told {
                 silent.push(number);
                 continue;
@@ -195,19 +196,21 @@ impl Clocks {
         for (mean_mhz, (cores, ns)) in begins.iter().filter(|(_, (_, ns))| *ns > 0) {
             found.push(format!(
                 "the clock of {} in the first {:.1} ms: taken for its mean from there on, {mean_mhz} MHz",
-                list(cores),
+                name_cores(cores),
                 *ns as f64 / 1e6
             ));
         }
         if !silent.is_empty() {
-            found.push(format!("the clock of {}: it counts as the highest", list(&silent)));
+            found.push(format!("the clock of {}: it counts as the highest", name_cores(&silent)));
         }
         if !above.is_empty() {
-            found.push(format!("why {} had clocks above the machine's highest", list(&above)));
+            found
+                .push(format!("why {} had clocks above the machine's highest", name_cores(&above)));
         }
         if self.domains.is_empty() {
-            let each =
-                highest.iter().map(|(khz, cores)| format!("{} {} MHz", list(cores), mhz(*khz)));
+            let each = highest
+                .iter()
+                .map(|(khz, cores)| format!("{} {} MHz", name_cores(cores), mhz(*khz)));
             let each: Vec<String> = each.collect();
             found.push(format!(
                 "highest clocks of the machine: those of the trace count as such ({}); --machine states them",
@@ -231,21 +234,4 @@ impl Clocks {
 
 fn mhz(khz: u32) -> f64 {
     f64::from(khz / 100) / 10.0
-}
-
-/// `core 1`, `cores 0-3, 5`.
-fn list(cores: &[u16]) -> String {
-    let mut runs: Vec<(u16, u16)> = Vec::new();
-    for &core in cores {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == core => *last = core,
-            _ => runs.push((core, core)),
-        }
-    }
-    let run = |&(first, last): &(u16, u16)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    let texts: Vec<String> = runs.iter().map(run).collect();
-    format!("core{} {}", if cores.len() == 1 { "" } else { "s" }, texts.join(", "))
 }

@@ -31,7 +31,7 @@ fn recording(threads: &[(u32, Vec<Row>)]) -> Recording {
 fn makespan_ms(recording: &Recording, cores: &str, speed: f64, sharing: Sharing) -> f64 {
     let mut machine = catalog().machine(cores).unwrap();
     machine.costs = Default::default();
-    let options = Options { profile: profile(), speed, sharing };
+    let options = Options { profile: profile(), speed, sharing, ..Options::default() };
     let makespan_ns = run_on(&machine, &replay(recording, &options), "cfs").unwrap().makespan_ns;
     (makespan_ns as f64 / 1e4).round() / 1e2
 }
@@ -229,7 +229,7 @@ proptest! {
     fn h35_5_any_replay_comes_to_its_end(found in anything()) {
         let machine = catalog().machine("2B2S").unwrap();
         let run = |sharing| {
-            let options = Options { profile: profile(), speed: 1.0, sharing };
+            let options = Options { profile: profile(), sharing, ..Options::default() };
             run_on(&machine, &replay(&found, &options), "cfs")
         };
         // What is no recording of a program, such as a barrier with too few threads, may stop by itself.

@@ -42,7 +42,7 @@ fn sleeping() -> Script {
 
 /// How long it takes on cores that are so many times as fast, in ms.
 fn took_ms(recording: &Recording, speed: f64) -> f64 {
-    let options = Options { profile: profile(), speed, sharing: Sharing::None };
+    let options = Options { profile: profile(), speed, ..Options::default() };
     let mut machine = catalog().machine("sym-2").unwrap();
     machine.costs = Default::default();
     let outcome = run_on(&machine, &replay(recording, &options), "cfs").unwrap();

@@ -203,6 +203,7 @@ pub(super) fn assemble(
             process,
         }
     });
+    options.vary(&mut code.ops);
     let info = &recording.info;
     let profile = Profile { name: "recorded".to_owned(), ..options.profile.clone() };
     let program = Program {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use ampsched_model::{InputError, MadeProgram, Op, ProfileLibrary, Program, parse_program};
 
-use super::{Options, Sharing, replay};
+use super::{Options, SPREAD_MAX, Sharing, replay};
 use crate::interactive::interactive;
 use crate::lift::{self, Lifted};
 use crate::{Kind, Recording};
@@ -14,8 +14,10 @@ use crate::{Kind, Recording};
 pub const TYPICAL_PROFILE: &str = "ferret";
 
 /// Parameters: how many times as fast the code is on the fastest kind of core as on the slowest (0: as the profile is);
-/// the speed of the machine's fastest core by that of the recording computer's; the number of what threads share.
-const PARAMS: [(&str, f64); 3] = [("speedup", 0.0), ("speed", 1.0), ("sharing", 1.0)];
+/// the speed of the machine's fastest core by that of the recording computer's; the number of what threads share; by
+/// how much each piece of work varies.
+const PARAMS: [(&str, f64); 4] =
+    [("speedup", 0.0), ("speed", 1.0), ("sharing", 1.0), ("spread", 0.0)];
 const SPEEDUP_MAX: f64 = 50.0;
 const SPEED_MAX: f64 = 1000.0;
 
@@ -78,6 +80,7 @@ impl Replayed {
                 *reference_ns = reference_ns.times(1.0 / options.speed);
             }
         }
+        options.vary(&mut program.code);
         Ok(program)
     }
 }
@@ -105,7 +108,7 @@ impl MadeProgram for Replayed {
                 .map_or(default, |(_, value)| *value)
         };
         let error = |key: &str, message: String| InputError::new(&self.file, key, message);
-        let (speedup, speed, sharing) = (value(0), value(1), value(2));
+        let (speedup, speed, sharing, spread) = (value(0), value(1), value(2), value(3));
         if speedup != 0.0 && !(1.0..=SPEEDUP_MAX).contains(&speedup) {
             let message = format!("{speedup} is not within 1 to {SPEEDUP_MAX}");
             return Err(error("speedup", message).with_hint("0: as the profile says"));
@@ -117,13 +120,16 @@ impl MadeProgram for Replayed {
         let Some((_, sharing)) = numbered else {
             return Err(error("sharing", format!("{sharing} is neither 0, 1 nor 2")));
         };
+        if !(0.0..=SPREAD_MAX).contains(&spread) {
+            return Err(error("spread", format!("{spread} is not within 0 to {SPREAD_MAX}")));
+        }
         let found = profiles.find(&self.like);
         let mut profile =
             found.ok_or_else(|| error("", format!("unknown profile \"{}\"", self.like)))?.clone();
         if speedup > 0.0 {
             profile.measured_ratio = Some(speedup);
         }
-        let options = Options { profile, speed, sharing };
+        let options = Options { profile, speed, sharing, spread };
         match self.shared(sharing) {
             Some(lifted) => self.lifted(&lifted.toml, &options, profiles),
             None => Ok(replay(&self.recording, &options).program),

@@ -23,7 +23,7 @@ mod watchdogs;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use ampsched_model::{Profile, Program};
+use ampsched_model::{Dist, Op, Profile, Program};
 
 use crate::Recording;
 use crate::interactive::interactive;
@@ -35,6 +35,9 @@ pub use path::{Part, Path};
 pub(crate) use streams::{StreamWaits, stream_waits};
 pub(crate) use watchdogs::Woken;
 
+/// The greatest [`Options::spread`]: from nothing to twice as much.
+pub const SPREAD_MAX: f64 = 1.0;
+
 /// How a recording is replayed.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -44,6 +47,10 @@ pub struct Options {
     pub speed: f64,
     /// Who does what, of the work that several threads share.
     pub sharing: Sharing,
+    /// By how much each piece of work may be less or more than what was recorded, as a part of it, 0 to
+    /// [`SPREAD_MAX`]: evenly distributed in between. The simulation's seed says which amounts come about, whatever
+    /// the policy.
+    pub spread: f64,
 }
 
 /// Who does what, of the work that several threads share.
@@ -68,7 +75,23 @@ impl Sharing {
 impl Default for Options {
     /// Code of which nothing is known, on a machine that is as fast; each thread does what it did.
     fn default() -> Self {
-        Self { profile: Profile::default(), speed: 1.0, sharing: Sharing::None }
+        Self { profile: Profile::default(), speed: 1.0, sharing: Sharing::None, spread: 0.0 }
+    }
+}
+
+impl Options {
+    /// Lets each piece of work vary, if that is asked for.
+    fn vary(&self, code: &mut [Op]) {
+        if self.spread <= 0.0 {
+            return;
+        }
+        for op in code {
+            if let Op::Run { reference_ns, .. } = op {
+                let (mean, by) = (reference_ns.mean, self.spread);
+                reference_ns.dist =
+                    Dist::Uniform { low: mean * (1.0 - by), high: mean * (1.0 + by) };
+            }
+        }
     }
 }
 

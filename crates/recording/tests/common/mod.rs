@@ -33,7 +33,7 @@ pub fn catalog() -> Catalog {
 }
 
 pub fn replayed(recording: &Recording) -> Replay {
-    let options = Options { profile: profile(), speed: 1.0, sharing: Sharing::None };
+    let options = Options { profile: profile(), ..Options::default() };
     replay(recording, &options)
 }
 

@@ -79,7 +79,7 @@ def orders(measured: Sequence[Row], jobs: int) -> list[Order]:
 
 
 def _order(loss: Loss, workload: str | Workload, jobs: int) -> Order:
-    comparison = api.compare(loss.machine, workload, [POLICY, loss.other], limits=False, jobs=jobs)
+    comparison = api.compare(loss.machine, workload, [POLICY, loss.other], limits=False, jobs=jobs, repeat=1)
     own, other = (_slowdowns(comparison, policy) for policy in (POLICY, loss.other))
     alone = _alone_ns(comparison)
     shortest, longest = min(alone, key=lambda app: alone[app]), max(alone, key=lambda app: alone[app])

@@ -3,16 +3,17 @@
 The laboratory writes the table (`make -C lab truth-elsewhere`): programs were recorded on two equal cores, predicted
 for machines with unequal ones, and run there under a policy that knows the cores, with known speed-ups. No seed shows
 this error, and no interval of seeds contains it. Under Linux, which does not know the cores of those machines, times
-are further off, as placing is chance.
+are further off, as placing is chance; so are changes from Linux to that policy, each measured with one or two runs.
 """
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from ampsched.recording import Recording
+from ampsched.uncertainty import ModelErrors
 
 POLICY = "acfs"
 """Under which the programs of the table ran."""
@@ -37,6 +38,8 @@ class ModelError:
         runs: How often they ran, each program once per machine.
         mean: Mean of the predicted times' absolute errors, as a part of the time.
         worst: The largest error: 0.1 is 10 % too long.
+        change: ln(measured / predicted) of what the policy makes of the time under Linux.
+        date: Of the table.
     """
 
     kind: str
@@ -44,6 +47,17 @@ class ModelError:
     runs: int
     mean: float
     worst: float
+    change: tuple[float, ...]
+    date: str
+
+    @property
+    def of_changes(self) -> ModelErrors:
+        """The errors of changes."""
+        return ModelErrors(self.change)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "text": self.text}
 
     @property
     def text(self) -> str:
@@ -62,9 +76,10 @@ def kind_of(recording: Recording, follows: float) -> str:
 def model_error(recording: Recording, follows: float) -> ModelError:
     """What is known of programs such as a recorded one; see `kind_of`."""
     kind = kind_of(recording, follows)
-    return ModelError(kind=kind, **_table()[kind])
+    found = _table()[kind]
+    return ModelError(kind=kind, date=_table()["date"], **{**found, "change": tuple(found["change"])})
 
 
 @cache
-def _table() -> dict[str, dict[str, Any]]:
+def _table() -> dict[str, Any]:
     return tomllib.loads((files("ampsched") / "data" / TABLE).read_text("utf-8"))

@@ -1,6 +1,7 @@
 """What is known of programs that were recorded here and run there, as it is kept."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,10 @@ SCHEDULERS = {
 """Linux, and of our policies that know the cores the one with the fewest rules."""
 AWARE = model_error.POLICY
 """The one of them that knows the cores."""
+UNAWARE = next(iter(SCHEDULERS))
+"""The one that does not know them."""
+MEASURED = "2026-11-30"
+"""When what is kept was measured; of programs that are measured anew, the date is to be set."""
 RUNS = 3
 """Recordings of a program."""
 
@@ -92,6 +97,15 @@ class Found:
         return {
             name: predicted[name] / fmean(times) - 1 for name, times in measured.items() if name in predicted
         }
+
+    def logs(self, scheduler: str) -> dict[str, float]:
+        """ln(measured / predicted) by machine."""
+        return {machine: -math.log1p(error) for machine, error in self.errors(scheduler).items()}
+
+    def changes(self) -> list[float]:
+        """The same of what `AWARE` makes of the time under `UNAWARE`, for each machine where both ran."""
+        aware, unaware = self.logs(AWARE), self.logs(UNAWARE)
+        return [aware[machine] - unaware[machine] for machine in aware if machine in unaware]
 
 
 def _found(kept: Mapping[str, Any]) -> Found:

@@ -246,11 +246,12 @@ def main() -> None:
     _each(campaign.judge, taken, campaign, 1)
     _each(campaign.there, taken, campaign, arguments.jobs)
     _each(campaign.predict, taken, campaign, 1)
-    text = text_of(all_programs, campaign.rows, arguments.set)
+    every = [row for file in files.values() for row in kept_rows(file).values()]
+    text = text_of(all_programs, campaign.rows, arguments.set, every if arguments.set == SETS[0] else ())
     print(text)
     own.with_suffix(".md").write_text(text, "utf-8")
     draw(all_programs, campaign.rows, own.with_suffix(".svg"))
-    table = table_of([row for file in files.values() for row in kept_rows(file).values()])
+    table = table_of(every)
     if not table:
         raise SystemExit(
             f"{arguments.table} stays as it is: there is not yet an error for each kind of program"

@@ -1,0 +1,212 @@
+"""How sure an answer is: by chance, as draws that all policies share tell, and by the model's own error.
+
+Chance: every policy meets the same draws, so differences are paired by draw, and Student's interval of their mean is
+chance's share. The model: `ModelErrors` are ln(measured / predicted) where predictions were put to the test, so a
+prediction times their exponentials is what would have been measured. More draws shrink the first, never the second.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ampsched.ranges import Range
+from ampsched.statistics import Estimate, estimate
+
+MARGIN = 0.01
+"""By how much more a policy may have and still count as no worse than the best one, unless somebody says otherwise."""
+MARGIN_RANGE = Range(0, 1)
+COVERED = 0.9
+"""Share of measured values that a band of the model's error shall hold."""
+PROBABLE = 0.75
+"""Share of measured errors that leave a difference its sign from which on it is probable."""
+
+Word = Literal["better", "probably better", "not known", "first"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelErrors:
+    """Errors of predictions of one kind, ln(measured / predicted) each."""
+
+    values: tuple[float, ...]
+
+    def band(self, change: float) -> tuple[float, float]:
+        """What would be measured if a change is predicted, with `COVERED`; -0.1 is 10 % less.
+
+        The ends are those of split conformal prediction: of n errors those whose ranks leave (n + 1) (1 - COVERED) / 2
+        on either side, at most the outermost ones.
+        """
+        ordered, n = sorted(self.values), len(self.values)
+        outside = max(1, math.floor((n + 1) * (1 - COVERED) / 2))
+        low, high = ordered[outside - 1], ordered[n - outside]
+        return (1 + change) * math.exp(low) - 1, (1 + change) * math.exp(high) - 1
+
+    def agreeing(self, change: float) -> int:
+        """How many of the errors leave a change its sign."""
+        log = math.log1p(change)
+        return sum((log + error < 0) == (log < 0) for error in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What may be said of the best of several policies against the first one.
+
+    Attributes:
+        word: ``better`` if chance and the model's error leave no doubt, ``probably better`` if chance leaves none and
+            the model would be wrong about it in less than a quarter of its checks, or its error was not measured;
+            ``first`` if the first one is the best; else ``not known``.
+        best: The best policy.
+        first: What it is compared with.
+        values: Mean of the best one and of the first one.
+        change: Of the best against the first, paired by draw: -0.1 is 10 % less.
+        band: The change with the model's own error; none if that was not measured.
+        agreeing: In how many of so many checks the model's error would leave the change its sign.
+        alike: Policies that are no worse than the best one by more than the margin, paired by draw; the best first.
+        margin: That margin.
+        of_shares: Whether values are shares, whose differences are told.
+    """
+
+    word: Word
+    best: str
+    first: str
+    values: tuple[float, float]
+    change: Estimate
+    band: tuple[float, float] | None
+    agreeing: tuple[int, int] | None
+    alike: tuple[str, ...]
+    margin: float
+    of_shares: bool = False
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether to run another policy than the first."""
+        return self.word in ("better", "probably better")
+
+
+def judge(
+    draws: Mapping[str, Sequence[float]],
+    errors: ModelErrors | None = None,
+    *,
+    more_is_better: bool = False,
+    of_shares: bool = False,
+    margin: float = MARGIN,
+) -> Verdict:
+    """What may be said of the best of several policies.
+
+    Args:
+        draws: What is compared, of each policy: a value above 0 for each draw, in the same order; the first policy is
+            what others are measured against.
+        errors: The model's own, of such changes.
+        more_is_better: Whether more is better.
+        of_shares: Whether values are shares, 0 to 1, whose differences are told, and not their ratios.
+        margin: By how much worse than the best others may be and still count as no worse.
+    """
+    compared = _difference if of_shares else paired
+    first = next(iter(draws))
+    sign = -1.0 if more_is_better else 1.0
+    means = {policy: math.fsum(values) / len(values) for policy, values in draws.items()}
+    best = min(draws, key=lambda policy: sign * means[policy])
+    change = compared(draws[best], draws[first])
+    against = {policy: compared(values, draws[best]) for policy, values in draws.items() if policy != best}
+    near = [policy for policy, each in against.items() if _worst(each, sign) <= margin]
+    checked = None if errors is None else (errors.agreeing(change.mean), len(errors.values))
+    band = None if errors is None else errors.band(change.mean)
+    return Verdict(
+        _word(change, band, checked, sign, is_first=best == first),
+        best,
+        first,
+        (means[best], means[first]),
+        change,
+        band,
+        checked,
+        (best, *sorted(near, key=lambda policy: sign * means[policy])),
+        margin,
+        of_shares,
+    )
+
+
+def paired(mine: Sequence[float], others: Sequence[float]) -> Estimate:
+    """Relative difference of values that met the same draws: -0.1 is 10 % less; 0 against nothing."""
+    return estimate([value / other - 1 if other else 0.0 for value, other in zip(mine, others, strict=True)])
+
+
+def _difference(mine: Sequence[float], others: Sequence[float]) -> Estimate:
+    return estimate([value - other for value, other in zip(mine, others, strict=True)])
+
+
+def headline(verdict: Verdict, name: str, machine: str, what: str, text: Callable[[float], str]) -> str:
+    """A verdict in a sentence, without its end.
+
+    Args:
+        verdict: The verdict.
+        name: The workload.
+        machine: The machine.
+        what: What was compared.
+        text: Makes a text of its value.
+    """
+    best, first, (value, reference) = verdict.best, verdict.first, verdict.values
+    where = f"Simulated on {machine}"
+    if verdict.word == "first":
+        return f"{where}: stay with {first} for {name}: no policy has a better {what} than its {text(value)}"
+    by = f"{what} {text(value)} instead of {text(reference)}"
+    if verdict.is_worth_it:
+        return f"{where}: {best} is {verdict.word} for {name} than {first}: {by}"
+    return f"{where}: no difference from {first} that we could know for {name}: {best}, {by}"
+
+
+def sureness(verdict: Verdict) -> str:
+    """By how much the best policy differs, and how sure that is, in words."""
+    change, unit = verdict.change, "points" if verdict.of_shares else "%"
+    chance = (
+        f"by chance ±{100 * change.half_width:.1f}" if change.n > 1 else "chance is not known of one draw"
+    )
+    if verdict.band is None or verdict.agreeing is None:
+        model = "the model's own error was not measured for such programs"
+    else:
+        low, high = (f"{100 * end:+.0f}" for end in verdict.band)
+        agree, checks = verdict.agreeing
+        model = (
+            f"with the model's own error {low} to {high} %: in {agree} of {checks} checks it leaves the sign"
+        )
+    return f"{100 * change.mean:+.1f} {unit}, {chance}; {model}"
+
+
+def alike(verdict: Verdict) -> str:
+    """Which policies are no worse than the best, in words; empty if none is."""
+    others = [policy for policy in verdict.alike if policy != verdict.best]
+    unit = "points" if verdict.of_shares else "%"
+    return f"No worse within {100 * verdict.margin:.3g} {unit}: {', '.join(others)}" if others else ""
+
+
+def sentences(
+    verdict: Verdict, name: str, machine: str, what: str, text: Callable[[float], str]
+) -> list[str]:
+    """A verdict in lines: the answer, by how much, how sure that is, and which policies are no worse."""
+    told = headline(verdict, name, machine, what, text)
+    if verdict.word != "first":
+        told = f"{told} ({sureness(verdict)})"
+    return [line for line in (told, alike(verdict)) if line]
+
+
+def _worst(change: Estimate, sign: float) -> float:
+    """By how much worse it may be by chance; a single draw tells nothing but itself."""
+    return change.high if sign > 0 else -change.low
+
+
+def _word(
+    change: Estimate,
+    band: tuple[float, float] | None,
+    checked: tuple[int, int] | None,
+    sign: float,
+    *,
+    is_first: bool,
+) -> Word:
+    if is_first:
+        return "first"
+    if change.n < 2 or _worst(change, sign) >= 0:
+        return "not known"
+    if band is not None and (band[1] < 0 if sign > 0 else band[0] > 0):
+        return "better"
+    return "probably better" if checked is None or checked[0] >= PROBABLE * checked[1] else "not known"

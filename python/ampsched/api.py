@@ -28,6 +28,7 @@ from ampsched.governor import Governors
 from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
+from ampsched.placed import Placed, noise_beside
 from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.ranges import Range, as_number
 from ampsched.results import Outcome
@@ -45,6 +46,7 @@ from ampsched.settings import (
     takes_settings,
 )
 from ampsched.turns import Timeline
+from ampsched.uncertainty import MARGIN, MARGIN_RANGE
 from ampsched.units import NS_PER_MS
 
 MachineLike = str | Path | Machine
@@ -153,6 +155,7 @@ def compare(
     policies: Sequence[PolicyLike] = ("linux", "wash", "colab"),
     *,
     limits: bool = True,
+    margin: float = MARGIN,
     progress: Progress | None = None,
     **settings: Unpack[CompareSettings],
 ) -> Comparison:
@@ -168,6 +171,7 @@ def compare(
         workload: One workload or several; see `simulate`.
         policies: Policies; the others are measured against the first.
         limits: Compute also what no policy can beat.
+        margin: By how much worse than the best other policies may be and still count as no worse: 0.01 is 1 %.
         progress: Called with the number of finished simulations and of all.
 
     Raises:
@@ -178,17 +182,21 @@ def compare(
         >>> [row.policy for row in result.summary()]
         ['cfs', 'static']
     """
+    MARGIN_RANGE.check("margin", margin)
     catalog = catalog_of(settings)
     machines = [catalog.machine(each) for each in _each(machine, "machine")]
-    workloads = [_stopped(catalog.workload(each), settings) for each in _each(workload, "workload")]
+    asked = _each(workload, "workload")
+    settings = {**settings, "noise": noise_beside(settings["noise"], *asked)}
+    placed = [Placed.of(catalog, each, on) for on, each in product(machines, asked)]
     specs = [PolicySpec.of(policy) for policy in policies]
     _check_distinct([each.name for each in machines], "machine")
-    _check_distinct([each.name for each in workloads], "workload")
+    _check_distinct([each.workload.name for each in placed[: len(asked)]], "workload")
     _check_distinct([spec.label for spec in specs], "policy")
     seeds = range(settings["seed"], settings["seed"] + settings["repeat"])
+    stopped = [(each.machine, _stopped(each.workload, settings)) for each in placed]
     mixes = [
         Mix(on, order, mix, spec, seed)
-        for on, mix, spec in product(machines, workloads, specs)
+        for (on, mix), spec in product(stopped, specs)
         for order in core_orders(settings, on)
         for seed in seeds
     ]
@@ -196,8 +204,15 @@ def compare(
     runs = run_mixes(
         mixes, how, same_machine=True, limits=limits, processes=settings["jobs"], progress=progress
     )
-    notes = [*_notes(settings), *(note for each in machines for note in machine_note(each))]
-    return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes))
+    notes = [
+        *_notes(settings),
+        *(note for each in placed for note in each.notes(len(placed) > 1)),
+        *(note for each in machines for note in machine_note(each)),
+    ]
+    recorded = {
+        (each.machine.name, each.workload.name): each.conditions for each in placed if each.conditions
+    }
+    return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes), recorded, margin)
 
 
 @takes_settings
@@ -228,10 +243,8 @@ def references(
         >>> [(each.fast_ns // 10**6, each.slow_ns // 10**6) for each in found]
         [(10000, 23000)]
     """
-    catalog = catalog_of(settings)
     specs = [PolicySpec.of(scheme) for scheme in schemes]
-    on, apps = catalog.machine(machine), catalog.workload(workload)
-    how = only(AloneSettings, settings)
+    on, apps, how = _alone(machine, workload, settings)
     return run_alone(on, apps, how, schemes=specs, processes=settings["jobs"], progress=progress)
 
 
@@ -306,11 +319,19 @@ def _bounded(
     machine: MachineLike, workload: WorkloadLike, settings: ReferenceSettings
 ) -> tuple[_core.Job, tuple[int, ...]]:
     """What is bounded, and the time of each application alone on the machine of only big cores."""
-    catalog = catalog_of(settings)
-    on, mix = catalog.machine(machine), catalog.workload(workload)
-    how = only(AloneSettings, settings)
-    run = only(RunSettings, settings)
+    on, mix, how = _alone(machine, workload, settings)
+    run = only(RunSettings, how)
     return job_of(run, on, mix, PolicySpec.of(BASELINE_POLICY)), alone_on_big(on, mix, how, settings["jobs"])
+
+
+def _alone(
+    machine: MachineLike, workload: WorkloadLike, settings: ReferenceSettings
+) -> tuple[Machine, Workload, AloneSettings]:
+    """The machine, the workload on it, and how its programs are run alone."""
+    catalog = catalog_of(settings)
+    found = Placed.of(catalog, workload, catalog.machine(machine))
+    how = only(AloneSettings, {**settings, "noise": noise_beside(settings["noise"], workload)})
+    return found.machine, found.workload, how
 
 
 def _stopped(workload: Workload, settings: CompareSettings) -> Workload:
@@ -330,8 +351,9 @@ def _job(
     machine: MachineLike, workload: WorkloadLike, policy: PolicySpec, settings: SimulateSettings
 ) -> _core.Job:
     catalog = catalog_of(settings)
-    on, mix = catalog.machine(machine), catalog.workload(workload)
-    return job_of(only(RunSettings, settings), on, mix, policy)
+    found = Placed.of(catalog, workload, catalog.machine(machine))
+    how = {**settings, "noise": noise_beside(settings["noise"], workload)}
+    return job_of(only(RunSettings, how), found.machine, found.workload, policy)
 
 
 def core_orders(settings: CompareSettings, machine: Machine) -> tuple[CoreOrder, ...]:

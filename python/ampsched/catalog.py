@@ -80,7 +80,7 @@ class Catalog:
         """
         if isinstance(machine, Machine):
             return machine
-        whole, shares = _split_shares(str(machine))
+        whole, shares = split_shares(str(machine))
         if shares:
             return self.machine(whole).part(shares)
         if not is_path(machine):
@@ -117,7 +117,7 @@ class Catalog:
         """
         if isinstance(workload, Workload):
             return workload
-        program, params = _split_shares(str(workload))
+        program, params = split_shares(str(workload))
         if params:
             return self._program(program, ":".join(params))
         path, name = _split_path(str(workload))
@@ -234,7 +234,7 @@ def _split_path(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _split_shares(text: str) -> tuple[str, list[str]]:
+def split_shares(text: str) -> tuple[str, list[str]]:
     """Splits ``name:key=value:key=value`` into the name or path and the rest."""
     whole, *shares = text.split(":")
     return (whole, shares) if shares and "=" in shares[0] else (text, [])

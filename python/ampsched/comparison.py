@@ -2,8 +2,8 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,13 @@ from ampsched import timeliness
 from ampsched.execution import Run
 from ampsched.limits import Distance
 from ampsched.statistics import Estimate, estimate
+from ampsched.uncertainty import MARGIN, Verdict, judge
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from ampsched.recording.conditions import Conditions
 
 Value = Callable[[Run], float]
 
@@ -58,6 +61,33 @@ def missed(run: Run) -> float:
 def instructions(run: Run) -> float:
     """Instructions that all threads of a run have retired."""
     return float(run.outcome.totals.instructions)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """A number by which policies are judged.
+
+    Attributes:
+        name: What it is, in words.
+        value: Of a run.
+        text: A value in words.
+        more_is_better: Whether more is better.
+    """
+
+    name: str
+    value: Value
+    text: Callable[[float], str]
+    more_is_better: bool = False
+
+
+def time_text(ms: float) -> str:
+    """A time in ms in words: with three digits, from a second on in s."""
+    return f"{ms:.3g} ms" if ms < 999.5 else f"{ms / 1e3:.3g} s"
+
+
+TURNAROUND = Decisive("turnaround", makespan_ms, time_text)
+SLOWDOWN = Decisive("mean slowdown (H_ANTT)", h_antt, lambda value: f"{value:.3f}")
+WORK_DONE = Decisive("work done", instructions, lambda value: f"{value / 1e9:.3f} x 10^9 instructions", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +147,10 @@ class Comparison:
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()
     """What a reader must know of how it was run."""
+    recorded: "Mapping[tuple[str, str], Conditions]" = field(default_factory=dict, compare=False)
+    """By machine and workload, recordings that were named by their files."""
+    margin: float = MARGIN
+    """By how much worse than the best others may be and still count as no worse: 0.01 is 1 %."""
 
     def __repr__(self) -> str:
         """A line; `summary`, `to_dict` and `to_polars` show everything."""
@@ -142,6 +176,23 @@ class Comparison:
     def mixes(self) -> list[tuple[str, str]]:
         """Pairs of machine and workload, in order of appearance."""
         return list(dict.fromkeys((run.machine, run.workload) for run in self.runs))
+
+    def verdict(self, machine: str, workload: str) -> Verdict:
+        """What may be said of the best policy of a mix against the first one, see `decisive`."""
+        metric = self.decisive(machine, workload)
+        draws = {
+            policy: per_seed(self.select(machine, workload, policy), metric.value) for policy in self.policies
+        }
+        conditions = self.recorded.get((machine, workload))
+        errors = conditions.model_error.of_changes if conditions else None
+        return judge(draws, errors, more_is_better=metric.more_is_better, margin=self.margin)
+
+    def decisive(self, machine: str, workload: str) -> "Decisive":
+        """What decides a mix: work done if a duration stops all programs, turnaround of a single one, else H_ANTT."""
+        apps = self.select(machine, workload, self.policies[0])[0].outcome.apps
+        if self.timed(machine, workload) == [app.name for app in apps]:
+            return WORK_DONE
+        return TURNAROUND if len(apps) == 1 else SLOWDOWN
 
     def caveats(self) -> list[str]:
         """What a reader must know before comparing, one sentence each.
@@ -204,6 +255,16 @@ class Comparison:
             **_limits(runs),
         )
 
+    def _verdict_row(self, machine: str, workload: str) -> dict[str, Any]:
+        verdict, conditions = self.verdict(machine, workload), self.recorded.get((machine, workload))
+        return {
+            "machine": machine,
+            "workload": workload,
+            "metric": self.decisive(machine, workload).name,
+            **dataclasses.asdict(verdict),
+            "model_error": conditions.model_error.to_dict() if conditions else None,
+        }
+
     def to_polars(self) -> "polars.DataFrame":
         """A data frame with one row per run."""
         import polars
@@ -262,6 +323,7 @@ class Comparison:
             "policies": list(self.policies),
             "notes": list(self.notes),
             "caveats": self.caveats(),
+            "verdicts": [self._verdict_row(*mix) for mix in self.mixes()],
             "summary": [dataclasses.asdict(row) for row in self.summary()],
             "runs": [{**run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
         }

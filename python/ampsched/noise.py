@@ -11,6 +11,8 @@ from ampsched.naming import unknown
 FOLDER = files("ampsched") / "data" / "noise"
 SUFFIX = ".toml"
 NONE = "none"
+AUTO = "auto"
+"""What fits the workload: see `recording.conditions.noise_beside`."""
 
 
 def noise_names() -> list[str]:
@@ -37,18 +39,20 @@ class Noise:
     def parse(text: str) -> "Noise":
         """Reads ``none``, the name of a shipped file such as ``idle`` or ``busy``, or the path of one (``.toml``).
 
+        ``auto`` has no noise by itself: who knows the workload says what it is.
+
         Raises:
             InputError: If there is no such name or file, or the file is wrong.
         """
         label = text.strip()
-        if label == NONE:
-            return Noise()
+        if label in (NONE, AUTO):
+            return Noise(label)
         if label.endswith(SUFFIX):
             said = read_text(Path(label), DATA_BYTES_MAX)
             return Noise(label, said, NoiseSources.parse(shown(label), said))
         names = noise_names()
         if label not in names:
-            known = [NONE, *names]
+            known = [AUTO, NONE, *names]
             raise unknown(
                 "noise", label, known, f"known: {', '.join(known)}; a file of one's own ends in {SUFFIX}"
             )

@@ -115,9 +115,10 @@ class AloneSettings(TypedDict, total=False):
     noise: Annotated[
         str | Noise,
         Setting(
-            "none",
+            "auto",
             "What the system does beside the programs, by interrupts and kernel threads: none, idle, busy, or a file "
-            "(.toml). Programs that run alone to compare others with them have it, too: their system is the same.",
+            "(.toml); auto: idle beside a recording that is named by its file, else none. "
+            "Programs that run alone to compare others with them have it, too: their system is the same.",
             "NOISE",
             read=Noise.of,
         ),
@@ -223,8 +224,8 @@ class SimulateSettings(RunSettings, CatalogSettings, total=False):
     """Settings of `simulate` and `explain`."""
 
 
-class SweepSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
-    """Settings of `sweep`, whose programs must end."""
+class OrderedSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
+    """Settings of what is run in several orders of the cores."""
 
     core_order: Annotated[
         CoreOrders,
@@ -235,12 +236,27 @@ class SweepSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
             "names are those of the machine as it says.",
         ),
     ]
+
+
+class SweepSettings(OrderedSettings, total=False):
+    """Settings of `sweep`, whose programs must end."""
+
     repeat: Annotated[int, Setting(1, "Number of seeds.", "N", Range(1, REPETITIONS_MAX), short="-r")]
 
 
-class CompareSettings(SweepSettings, total=False):
+class CompareSettings(OrderedSettings, total=False):
     """Settings of `compare`. Of a program that has not ended by `until_ms`, it is told how much it has done."""
 
+    repeat: Annotated[
+        int,
+        Setting(
+            5,
+            "Number of seeds: as many draws of all that is random, the same ones for every policy.",
+            "N",
+            Range(1, REPETITIONS_MAX),
+            short="-r",
+        ),
+    ]
     until_ms: UntilMs
 
 

@@ -49,7 +49,7 @@ def test_the_answer_has_everything_that_a_decision_needs() -> None:
     assert found.sharing.change.high < -0.2
     text = "\n".join(lines(found, "2B2S", ["./uneven"]))
     assert len(text.splitlines()) <= 13
-    assert f"best: {found.best.policy}" in text
+    assert text.startswith(f"Simulated on 2B2S: {found.best.policy} is ")
     assert json.dumps(found.to_dict())
 
 
@@ -91,22 +91,23 @@ def test_what_is_suggested_names_the_program(tmp_path: Path, known: dict[str, ob
 def test_of_equally_good_policies_the_first_choice_is_suggested() -> None:
     found = advise(UNEVEN, "2B2S", ("linux", "acfs"), repeat=2)
 
-    def suggested(**changes: tuple[float, float]) -> list[str]:
-        """Of policies with these changes and half intervals."""
+    def suggested(alike: str = "", **changes: tuple[float, float]) -> list[str]:
+        """Of policies with these changes and half intervals; those that are no worse than the best."""
         choices = [
             Choice(name.replace("_", "-"), Estimate(mean, mean - half, mean + half, 5))
             for name, (mean, half) in sorted(changes.items(), key=lambda item: item[1])
         ]
-        return [each.policy for each in replace(found, choices=tuple(choices)).suggested]
+        verdict = replace(found.verdict, alike=tuple(alike.split()))
+        return [each.policy for each in replace(found, choices=tuple(choices), verdict=verdict).suggested]
 
-    assert suggested(camp=(-0.20, 0.01), abreast=(-0.195, 0.01)) == ["abreast", "camp"]
+    assert suggested("camp abreast", camp=(-0.20, 0.01), abreast=(-0.195, 0.01)) == ["abreast", "camp"]
     assert suggested(camp=(-0.20, 0.01), hsp=(-0.15, 0.01), abreast=(-0.1, 0.01)) == [
         "camp",
         "hsp",
         "abreast",
     ]
     # Equal to the best, but perhaps not faster than the baseline.
-    assert suggested(camp=(-0.20, 0.01), abreast=(-0.1, 0.2)) == ["camp"]
+    assert suggested("camp abreast", camp=(-0.20, 0.01), abreast=(-0.1, 0.2)) == ["camp"]
     assert suggested(camp=(0.20, 0.01), abreast=(0.3, 0.2)) == []
 
 
@@ -196,7 +197,7 @@ def test_the_command_answers_and_refuses(tmp_path: Path, capsys: pytest.CaptureF
     with pytest.raises(SystemExit) as ended:
         main(["advise", str(UNEVEN), "-m", "2B2S", "-p", "linux,acfs", "-r", "2"])
     assert ended.value.code == 0
-    assert "best: " in capsys.readouterr().out
+    assert "Simulated on 2B2S: " in capsys.readouterr().out
     (tmp_path / "no.ampr").write_text("text")
     (tmp_path / "trace.txt").write_text("text")
     for arguments, message in [

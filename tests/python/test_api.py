@@ -169,13 +169,13 @@ def test_repetitions_reach_mixes_baselines_and_notes(unequal: str, monkeypatch: 
         return job(*arguments, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(_core, "Job", counting)
-    result = ampsched.compare("sym-2", unequal, ["cfs"], repetitions=3)
+    result = ampsched.compare("sym-2", unequal, ["cfs"], repetitions=3, repeat=1)
     assert jobs == [3, 3, 3], "the mix, whose job is that of its limit, and each program alone"
     (run,) = result.runs
     assert [len(app.completions_ns) for app in run.outcome.apps] == [7, 3]
     assert run.metrics.h_ntt == pytest.approx([1, 1], rel=1e-3)
     assert result.notes[-1] == "each program at least 3 times"
-    assert ampsched.compare("sym-2", unequal, ["cfs"]).notes == result.notes[:-1]
+    assert ampsched.compare("sym-2", unequal, ["cfs"], repeat=1).notes == result.notes[:-1]
 
 
 def test_comparison_summarises_runs() -> None:
@@ -201,7 +201,7 @@ def test_comparison_summarises_runs() -> None:
 
 
 def test_baselines_are_runs_alone_on_big_cores() -> None:
-    result = ampsched.compare("2B2S", "sync-2", ["cfs"], core_order="big-first")
+    result = ampsched.compare("2B2S", "sync-2", ["cfs"], core_order="big-first", repeat=1)
     (run,) = result.runs
     catalog = ampsched.Catalog.shipped()
     workload, big = catalog.workload("sync-2"), catalog.machine("2B2S").all_big()
@@ -226,7 +226,7 @@ def test_baselines_are_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return run_all(jobs, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(execution, "run_all", counting)
-    arguments = {"core_order": "big-first", "policies": ["cfs"]}
+    arguments = {"core_order": "big-first", "policies": ["cfs"], "repeat": 1}
     ampsched.compare(["2B4S", "4B2S"], "sync-2", **arguments)  # type: ignore[arg-type]
     # Two mixes; two programs alone on six big cores and on each of two machines.
     assert counted == [2 + 2 + 4]
@@ -235,7 +235,7 @@ def test_baselines_are_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_comparison_frames() -> None:
-    result = ampsched.compare("2B2S", "sync-2", ["cfs", "rr"])
+    result = ampsched.compare("2B2S", "sync-2", ["cfs", "rr"], repeat=1)
     frame = result.to_polars()
     assert frame.height == 4
     assert frame["policy"].to_list() == ["cfs", "cfs", "rr", "rr"]
@@ -248,7 +248,7 @@ def test_comparison_frames() -> None:
 
 
 def test_equal_cores_have_one_order() -> None:
-    result = ampsched.compare("sym-2", "single-fft", ["cfs"])
+    result = ampsched.compare("sym-2", "single-fft", ["cfs"], repeat=1)
     assert [run.core_order for run in result.runs] == ["big-first"]
 
 
@@ -318,8 +318,9 @@ def test_factors_reach_the_policy() -> None:
 
 
 def test_overhead_is_charged_to_the_mix_but_not_to_its_baselines() -> None:
-    free = ampsched.compare("2B2S", "sync-1", ["colab"])
-    charged = ampsched.compare("2B2S", "sync-1", ["colab"], overhead="decision_ns=20000:epoch_us=500")
+    free = ampsched.compare("2B2S", "sync-1", ["colab"], repeat=1)
+    costs = "decision_ns=20000:epoch_us=500"
+    charged = ampsched.compare("2B2S", "sync-1", ["colab"], overhead=costs, repeat=1)
     assert charged.summary()[0].h_antt.mean > 1.01 * free.summary()[0].h_antt.mean
     assert [run.alone_ns for run in charged.runs] == [run.alone_ns for run in free.runs]
     assert "overhead decision_ns=20000:epoch_us=500" in charged.notes

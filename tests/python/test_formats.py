@@ -28,6 +28,7 @@ from ampsched import Catalog, api
 from ampsched.calibration import calibrate
 from ampsched.cli import checking, living, main, render
 from ampsched.cli.app import app
+from ampsched.comparison import time_text
 from ampsched.docs import commands
 from ampsched.live import LiveComparison, LiveRun, Mix, MixProgram
 from ampsched.metrics import mix_metrics
@@ -174,7 +175,7 @@ def lifted(told: Mapping[str, Any]) -> Shown:
 
 
 def advised(told: Mapping[str, Any]) -> Shown:
-    yield from (told["program"], told["baseline"], f"{told['baseline_s']:.3g}")
+    yield from (told["program"], told["baseline"], *time_text(1e3 * told["baseline_s"]).split())
     for row in told["choices"]:
         yield from (row["policy"], f"{row['change']:+.1%}", f"±{row['half_width']:.1%}")
 

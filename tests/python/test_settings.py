@@ -182,7 +182,7 @@ def test_runs_alone_have_the_settings_of_the_mix_but_those_that_concern_policies
     ampsched_here: Ampsched, simulator: Simulator
 ) -> None:
     words = [word for row in declared(MixSettings) for word in OTHER[row]]
-    jobs, _ = reached(ampsched_here, simulator, "compare", *words)
+    jobs, _ = reached(ampsched_here, simulator, "compare", *words, "--repeat", "1")
     given = [row[-1] for row in jobs]  # type: ignore[attr-defined]
     mix = given[-1]
     own = {"overhead_ns": (0, 0), "governors": []}

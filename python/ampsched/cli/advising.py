@@ -18,6 +18,7 @@ from ampsched.cli.progress import Phases
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
 from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
+from ampsched.uncertainty import MARGIN
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
@@ -89,8 +90,16 @@ def advise(
         ),
     ] = None,
     repeat: Annotated[
-        int, typer.Option("--repeat", "-r", parser=options.whole, metavar="N", help="Number of seeds.")
+        int,
+        typer.Option(
+            "--repeat",
+            "-r",
+            parser=options.whole,
+            metavar="N",
+            help="Number of seeds: as many draws of all that is random, the same ones for every policy.",
+        ),
     ] = 5,
+    margin: options.Margin = MARGIN,
     anyway: Annotated[
         bool,
         typer.Option(
@@ -133,6 +142,7 @@ def advise(
                 goal=cast("GoalName | None", goal),
                 governor=governor,
                 repeat=repeat,
+                margin=margin,
                 anyway=anyway,
                 checked=checked,
                 step=phases.begin,
@@ -187,15 +197,17 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     is_time = advice.goal.name == "time"
     takes = " takes" if is_time else f": {advice.metric.name}"
     told = [
-        f"{advice.name} on {where}: {BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}",
-        *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
+        *advice.answer(where),
         "",
+        f"{BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}; other policies:",
         *_choice_lines(advice),
         "",
+        *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
+        f"conditions: {', '.join(advice.conditions)}",
         f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
         f"({advice.check.error:+.1%})",
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
-        f"speed-up: {advice.speedup}{_sensitivity(advice)}",
+        *_sensitivity(advice),
         f"model: {advice.model_error.text if is_time else f'its error in {advice.metric.name} was not measured'}",
         *(
             f"siblings: {smt}"
@@ -211,13 +223,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
             f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
         )
     if not advice.is_worth_it:
-        better = "is faster" if is_time else f"has {advice.metric.less}"
-        return [*told, f"best: stay with {BASELINE}: no policy {better} by more than its interval"]
-    best = advice.best
-    others = [name for name in advice.equals if name != best.policy]
-    alike = f" (no worse: {', '.join(others)})" if others else ""
-    by = f"{-100 * best.change.mean:.1f} points" if advice.metric.is_share else f"{-best.change.mean:.1%}"
-    told.append(f"best: {best.policy}, {by} {advice.metric.less} than {BASELINE}{alike}")
+        return [*told, f"here: leave it as it is, under {BASELINE}"]
     return [*told, _how(advice, f"-- {shlex.join(command)}" if command else advice.target)]
 
 
@@ -248,14 +254,14 @@ def _choice_line(advice: Advice, choice: Choice) -> str:
     return f"  {choice.policy:<16} {value}  {change.mean:+7.1%} ±{change.half_width:.1%}"
 
 
-def _sensitivity(advice: Advice) -> str:
+def _sensitivity(advice: Advice) -> list[str]:
     """Whether the best policy would be another one if the program's speed-up were."""
     others = {word: name for word, name in advice.best_if.items() if name != advice.best.policy}
     if not advice.best_if:
-        return ""
+        return []
     if not others:
-        return "; the best policy is the same if it gains little or much from fast cores"
-    return "; " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())
+        return ["speed-up: the best policy is the same if it gains little or much from fast cores"]
+    return ["speed-up: " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())]
 
 
 def _how(advice: Advice, target: str) -> str:

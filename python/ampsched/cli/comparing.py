@@ -20,6 +20,7 @@ from ampsched.comparison import Comparison, SummaryRow, limit_line
 from ampsched.execution import Run
 from ampsched.policy import PolicySpec
 from ampsched.settings import CompareSettings, SimulateSettings, only
+from ampsched.uncertainty import MARGIN, sentences
 
 EXAMPLES = render.examples(
     "ampsched compare -m 2B2S -w sync-2 -p linux,wash,colab",
@@ -53,6 +54,7 @@ def compare(
     limits: Annotated[
         bool, typer.Option("--limits/--no-limits", help="Compute how far policies are from the limit, too.")
     ] = True,
+    margin: options.Margin = MARGIN,
     html: options.Html = None,
     output: Output,
 ) -> None:
@@ -69,7 +71,9 @@ def compare(
     if open_ and len(policies) > 1:
         raise InputError("--open shows one trace (give one --policy, or leave out --open)")
     with progress_bar("Simulating", hidden=output.is_data) as progress:
-        result = api.compare(machines, workloads, policies, limits=limits, progress=progress, **settings)
+        result = api.compare(
+            machines, workloads, policies, limits=limits, margin=margin, progress=progress, **settings
+        )
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
 
     def text(console: Console) -> None:
@@ -111,6 +115,7 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
     """Prints the tables of a comparison."""
     rows = result.summary()
     for machine, workload in result.mixes():
+        _print_verdict(console, result, machine, workload)
         mix = [row for row in rows if (row.machine, row.workload) == (machine, workload)]
         runs = [result.select(machine, workload, policy) for policy in result.policies]
         apps = [app.name for app in runs[0][0].outcome.apps]
@@ -135,6 +140,16 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
     best = "* best; " if len(result.policies) > 1 else ""
     console.print(f"{many}{seeds}{best}{', '.join(result.notes)}", style="dim", soft_wrap=True)
     render.print_notes(console, result.caveats())
+
+
+def _print_verdict(console: Console, result: Comparison, machine: str, workload: str) -> None:
+    """The answer: which policy is best, by how much, how sure that is."""
+    if len(result.policies) == 1:
+        return
+    metric = result.decisive(machine, workload)
+    for line in sentences(result.verdict(machine, workload), workload, machine, metric.name, metric.text):
+        console.print(line, soft_wrap=True, markup=False)
+    console.print()
 
 
 def _marked(text: str, best: bool, rivals: int) -> str:

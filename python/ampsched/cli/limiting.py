@@ -15,6 +15,7 @@ from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import SummaryRow
 from ampsched.limits import Limit, Objective, Optimum
+from ampsched.placed import Placed, noise_beside
 from ampsched.ranges import Range
 from ampsched.settings import CompareSettings, ReferenceSettings, catalog_of, only
 
@@ -84,7 +85,9 @@ def limit(
     if optimum and settings["until_ms"] is not None:
         raise InputError("--until-ms and --optimum: the best schedule is sought of programs that end")
     catalog = catalog_of(settings)
-    on, mix = catalog.machine(machine), catalog.workload(workload)
+    placed = Placed.of(catalog, workload, catalog.machine(machine))
+    on, mix = placed.machine, placed.workload
+    settings = {**settings, "noise": noise_beside(settings["noise"], workload)}
     if work != 1.0:
         mix = mix.with_work([work] * len(mix.apps))
     how = only(ReferenceSettings, settings)

@@ -171,3 +171,13 @@ Html = Annotated[
         help="Write a report to this .html file: one page for any browser, complete in itself.",
     ),
 ]
+
+Margin = Annotated[
+    float,
+    typer.Option(
+        "--margin",
+        parser=number,
+        metavar="SHARE",
+        help="By how much worse than the best policy others may be and still count as no worse: 0.01 is 1 %.",
+    ),
+]

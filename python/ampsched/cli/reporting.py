@@ -124,7 +124,7 @@ def advice(html: Path | None, found: "Advice", where: str, *, quiet: bool) -> No
     def make() -> "Page":
         from ampsched.report import Asked, advising
 
-        values = found.to_dict() | {"machine": where}
+        values = found.to_dict() | {"machine": where, "text": found.answer(where)}
         return advising.page(values, Asked(command()), found.comparison.to_dict())
 
     write(html, make, quiet=quiet)

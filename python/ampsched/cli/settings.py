@@ -10,14 +10,14 @@ import typer
 from ampsched.cli import injection, options
 from ampsched.cli.completing import listed
 from ampsched.factors import Factors
-from ampsched.noise import NONE, noise_names
+from ampsched.noise import AUTO, NONE, noise_names
 from ampsched.settings import Declared, complete, declared
 
 SIMULATION = "How it is simulated"
 """Panel of a command's help."""
 COMPLETE: dict[str, Callable[[str], list[str]]] = {
     "governor": options.complete_governor,
-    "noise": lambda incomplete: listed(incomplete, [NONE, *noise_names()]),
+    "noise": lambda incomplete: listed(incomplete, [AUTO, NONE, *noise_names()]),
     "factors": lambda incomplete: listed(incomplete, get_args(Factors.__annotations__["kind"])),
 }
 """How the values of settings are completed that are names."""

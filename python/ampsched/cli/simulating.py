@@ -12,6 +12,7 @@ from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
+from ampsched.placed import noise_beside
 from ampsched.results import Outcome
 from ampsched.settings import SimulateSettings, catalog_of
 
@@ -45,7 +46,7 @@ def simulate(
         _print(console, outcome)
         for note in machine_note(catalog_of(settings).machine(machine)):
             console.print(f"note: {note}", soft_wrap=True, markup=False)
-        noise = "" if outcome.noise is None else f", noise {settings['noise']}"
+        noise = "" if outcome.noise is None else f", noise {noise_beside(settings['noise'], workload)}"
         console.print(
             f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True
         )

@@ -7,23 +7,25 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ampsched import api
-from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
+from ampsched._core import InputError, Machine, Recording
 from ampsched.catalog import Catalog, machine_note
 from ampsched.comparison import Comparison, per_seed
 from ampsched.execution import Progress
+from ampsched.placed import NOISE
 from ampsched.policy import PolicySpec
-from ampsched.recording.check import LINUX, NOISE, Check, check
-from ampsched.recording.counting import predicted_speedup
+from ampsched.recording.check import LINUX, Check, check
+from ampsched.recording.conditions import Conditions, pose
 from ampsched.recording.files import load
 from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, has_power, metric_of
 from ampsched.recording.model_error import ModelError, model_error
-from ampsched.recording.replay import replayed
-from ampsched.recording.summary import coverage, ending, follows_text, sources
-from ampsched.recording.traced import ratio_of_speeds
+from ampsched.recording.replay import Sharing as SharingWord
+from ampsched.recording.speedups import known_speedup
+from ampsched.recording.summary import coverage, ending, follows_text
 from ampsched.statistics import Estimate, estimate
+from ampsched.uncertainty import MARGIN, MARGIN_RANGE, Verdict, judge, sentences
 
 BASELINE = LINUX
 FIRST_CHOICE = "abreast"
@@ -114,6 +116,8 @@ class Advice:
         comparison: The runs behind it.
         target: Arguments of ``ampsched live run`` for the same program.
         model_error: How far predictions of such programs were off where that was measured.
+        verdict: What may be said of the best policy.
+        conditions: Under which they were compared, in words.
     """
 
     name: str
@@ -130,6 +134,8 @@ class Advice:
     comparison: Comparison
     target: str
     model_error: ModelError
+    verdict: Verdict
+    conditions: tuple[str, ...]
 
     @property
     def best(self) -> Choice:
@@ -138,8 +144,12 @@ class Advice:
 
     @property
     def equals(self) -> tuple[str, ...]:
-        """The policies whose interval has the best one's change in it, the best first."""
-        return tuple(choice.policy for choice in self.choices if choice.change.low <= self.best.change.mean)
+        """The best policy and those that are no worse than it by more than the margin."""
+        return self.verdict.alike
+
+    def answer(self, machine: str) -> list[str]:
+        """The answer in lines, with a name for the machine."""
+        return sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
 
     @property
     def suggested(self) -> tuple[Choice, ...]:
@@ -153,8 +163,8 @@ class Advice:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the best policy is better than the baseline, by more than its interval."""
-        return self.best.change.high < 0
+        """Whether the best policy is better than the baseline, as far as one can know."""
+        return self.verdict.is_worth_it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -172,6 +182,9 @@ class Advice:
             },
             "baseline_s": self.baseline_value.mean if self.goal.name == "time" else None,
             "is_worth_it": self.is_worth_it,
+            "verdict": asdict(self.verdict),
+            "text": self.answer(self.machine),
+            "conditions": list(self.conditions),
             "choices": [
                 {
                     "policy": choice.policy,
@@ -180,7 +193,7 @@ class Advice:
                 }
                 for choice in self.choices
             ],
-            "model_error": {**asdict(self.model_error), "text": self.model_error.text},
+            "model_error": self.model_error.to_dict(),
             "speedup": self.speedup,
             "best_if": self.best_if,
             "equals": list(self.equals),
@@ -231,6 +244,7 @@ def advise(
     goal: GoalName | None = None,
     governor: str | None = None,
     repeat: int = 5,
+    margin: float = MARGIN,
     jobs: int = 0,
     anyway: bool = False,
     checked: Check | None = None,
@@ -247,7 +261,8 @@ def advise(
         usual_speedup: That of small programs on this machine, if it was measured: better than nothing.
         goal: What counts; by default what fits the recording, see `goals.goal_of`.
         governor: Who sets clocks; by default Linux's if the goal is not time and the machine has several.
-        repeat: Number of seeds of the system's noise.
+        repeat: Number of draws: of the system's noise and of amounts of work.
+        margin: By how much worse than the best others may be and still count as no worse: 0.01 is 1 %.
         jobs: Processors to use; 0: all.
         anyway: Go on even if the program has failed or hardly worked, or its replay is no basis.
         checked: What `check` has found of it, if it has been asked.
@@ -259,6 +274,7 @@ def advise(
             replay misses the recording by more than `MISS_MAX` or breaks a law, or less than `FOLLOWS_MIN` of its time
             follows the cores though the goal is time.
     """
+    MARGIN_RANGE.check("margin", margin)
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
     recording = load(path)
@@ -277,8 +293,8 @@ def advise(
     if len(names) == 1:
         raise InputError(f"{BASELINE} is the baseline: name a policy that it is compared with")
     info = json.loads(recording.info)
-    speedup, known = _speedup(info, catalog, machine, speedup, usual_speedup)
-    replay = replayed(catalog, recording, path, speedup=speedup)
+    known = known_speedup(info, catalog, machine, speedup, usual_speedup)
+    conditions = pose(catalog, recording, path, known)
     tell(f"comparing {len(names)} policies")
     settings: dict[str, Any] = {
         "noise": NOISE,
@@ -287,14 +303,14 @@ def advise(
         "governor": asked.governor,
         "energy": asked.has_energy,
     }
-    comparison = api.compare(machine, replay.workload, names, repeat=repeat, **settings)
-    metric = metric_of(asked, comparison)
+    comparison = api.compare(machine, conditions.workload, names, repeat=repeat, **settings)
+    metric, errors = metric_of(asked, comparison), model_error(recording, checked.follows)
     choices = _choices(comparison, metric)
     best_if: dict[str, str] = {}
-    if speedup is None:
+    if known.ratio is None:
         for word, like in (("little", SLOW_PROFILE), ("much", FAST_PROFILE)):
             tell(f"the same if it gains {word} from fast cores")
-            other = replayed(catalog, recording, path, like=like).workload
+            other = pose(catalog, recording, path, known, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
             best_if[word] = _choices(varied, metric)[0].policy
     return Advice(
@@ -305,15 +321,20 @@ def advise(
         check=checked,
         choices=tuple(choices),
         baseline_value=estimate(per_seed(comparison.select(*comparison.mixes()[0], BASELINE), metric.value)),
-        speedup=known,
+        speedup=known.text,
         best_if=best_if,
-        sharing=_sharing(recording, path, catalog, machine, speedup, comparison, repeat, settings)
-        if asked.name == "time"
-        else None,
-        notes=(*replay.notes, *machine_note(catalog.machine(machine))),
+        sharing=_sharing(conditions, machine, comparison, repeat, settings) if asked.name == "time" else None,
+        notes=(*conditions.notes, *machine_note(catalog.machine(machine))),
+        conditions=(*comparison.notes, *conditions.texts),
         comparison=comparison,
         target=_target(info),
-        model_error=model_error(recording, checked.follows),
+        model_error=errors,
+        verdict=judge(
+            {policy: metric.draws(comparison, policy) for policy in comparison.policies},
+            errors.of_changes if asked.name == "time" else None,
+            of_shares=metric.is_share,
+            margin=margin,
+        ),
     )
 
 
@@ -326,50 +347,20 @@ def _target(info: Mapping[str, Any]) -> str:
     return f"-- {shlex.join(words) if is_known else 'COMMAND'}"
 
 
-def _speedup(
-    info: dict[str, Any],
-    catalog: Catalog,
-    machine: str | Machine,
-    stated: float | None,
-    usual: float | None,
-) -> tuple[float | None, str]:
-    """The program's speed-up on a machine, if anybody knows it, and what is known, in words."""
-    if stated is not None:
-        return stated, f"stated: {stated:g}"
-    if info["speedup"] is not None and info["machine"] == machine:
-        return info["speedup"], f"{info['speedup']:.2f}, measured on the virtual cores of {machine}"
-    core_types = {core_type for _, core_type, *_ in catalog.machine(machine).clusters}
-    measured = info.get("speedup_kinds")
-    if measured and set(measured) == core_types:
-        return info["speedup"], f"{info['speedup']:.2f}, measured on {measured[0]} and on {measured[1]}"
-    # Who has imported it states speeds of its cores.
-    ratio = ratio_of_speeds(info)
-    if not info["machine"] and sources(info) is None and ratio > 1:
-        return ratio, f"{ratio:.2f}, by the speeds of the recording's cores"
-    predicted = predicted_speedup(info, catalog.machine(machine))
-    if predicted is not None:
-        predicted = max(1.0, predicted)  # a model may be wrong by a little
-        return predicted, f"{predicted:.2f}, predicted from what the processor counted"
-    if usual is not None:
-        return usual, f"{usual:.2f}, that of small programs on these cores"
-    return None, f"not known: taken for that of {TYPICAL_PROFILE}, the middle of the shipped profiles"
-
-
 def _sharing(
-    recording: Recording,
-    path: Path,
-    catalog: Catalog,
+    conditions: Conditions,
     machine: str | Machine,
-    speedup: float | None,
     comparison: Comparison,
     repeat: int,
     settings: dict[str, Any],
 ) -> Sharing | None:
     """What sharing the work of loops would gain."""
+    recording = conditions.recording
     share = recording.shared_ns / max(recording.cpu_ns, 1)
     if share < SHARED_MIN:
         return None
-    balanced = replayed(catalog, recording, path, speedup=speedup, sharing="all").workload
+    all_shared = {"sharing": float(get_args(SharingWord).index("all"))}
+    balanced = pose(conditions.catalog, recording, conditions.path, conditions.speedup, all_shared).workload
     shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
     first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
     return Sharing(share, metric_of(TIME, shared).change(second, first))

@@ -157,7 +157,7 @@ def check(recording: Recording, path: Path, catalog: Catalog, policy: str = LINU
         executions.append(_Execution(where, speed, outcome, bounds_ns, _by_number(outcome, names)))
     once, twice = (list(SPEEDS.values()).index(speed) for speed in (1.0, 2.0))
     once_ns = max(executions[once].outcome.makespan_ns, 1)
-    follows = min(1.0, max(0.0, 2 * (1 - executions[twice].outcome.makespan_ns / once_ns)))
+    follows = _follows(once_ns, executions[twice].outcome.makespan_ns)
     violations = [
         *_violations(executions, [name or "thread" for name in names], work_ns, causes),
         *_elasticities(executions[: len(SPEEDS)], _spread(recording)),
@@ -170,6 +170,25 @@ def check(recording: Recording, path: Path, catalog: Catalog, policy: str = LINU
         rest=_rest(1 - follows, {part: ns / once_ns for part, ns in paths[twice].items()}),
         violations=tuple(violations),
     )
+
+
+def follows(recording: Recording, path: Path, catalog: Catalog, policy: str = LINUX) -> float:
+    """Share of a replay's time that shrinks on faster cores, 0 to 1, as `check` tells it, too.
+
+    Raises:
+        InputError: It has no events, or its cores are not known.
+    """
+    machine = _own_machine(recording, path, catalog)
+    once, twice = (
+        api.simulate(machine, _workload(recording, path, catalog, speed), policy, core_order="as-is")
+        for speed in (1.0, 2.0)
+    )
+    return _follows(once.makespan_ns, twice.makespan_ns)
+
+
+def _follows(once_ns: int, twice_ns: int) -> float:
+    """By times at the recorded speed and at twice the speed."""
+    return min(1.0, max(0.0, 2 * (1 - twice_ns / max(once_ns, 1))))
 
 
 def reproduce(

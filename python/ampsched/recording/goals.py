@@ -9,7 +9,16 @@ from statistics import fmean
 from typing import Any, Literal
 
 from ampsched._core import InputError, Machine, Recording
-from ampsched.comparison import Comparison, Value, change, edp_js, energy_j, latency_p99_ms, per_seed
+from ampsched.comparison import (
+    Comparison,
+    Value,
+    change,
+    edp_js,
+    energy_j,
+    latency_p99_ms,
+    per_seed,
+    time_text,
+)
 from ampsched.execution import Run
 from ampsched.governor import Governors
 from ampsched.statistics import Estimate, estimate
@@ -44,6 +53,10 @@ class Metric:
     text: Callable[[float], str]
     less: str
     is_share: bool = False
+
+    def draws(self, comparison: Comparison, policy: str) -> list[float]:
+        """A value of each draw under a policy."""
+        return per_seed(comparison.select(*comparison.mixes()[0], policy), self.value)
 
     def change(self, runs: Sequence[Run], reference: Sequence[Run]) -> Estimate:
         """Of runs against a reference, paired by seed: -0.1 is 10 % less, or 10 points less of shares."""
@@ -151,7 +164,7 @@ def words(found: dict[str, Any]) -> str:
 def metric_of(goal: Goal, comparison: Comparison) -> Metric:
     """By what these runs are compared."""
     if goal.name == "time":
-        return Metric("turnaround", _makespan_s, lambda s: f"{s:.3g} s", "shorter")
+        return Metric("turnaround", _makespan_s, lambda s: time_text(1e3 * s), "shorter")
     if goal.name == "frames":
         if any(late_share(run) > 0 for run in comparison.runs):
             return Metric("late frames", late_share, lambda share: f"{share:.1%}", "fewer late frames", True)

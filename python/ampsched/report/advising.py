@@ -8,7 +8,7 @@ from ampsched.report import comparing
 from ampsched.report.asked import Asked
 from ampsched.report.page import Cell, Facts, Head, Notes, Page, Row, Section, Table
 from ampsched.report.parts import policies_section, repeat_section
-from ampsched.report.words import MINUS, listed, number, percent
+from ampsched.report.words import MINUS, number, percent
 
 Values = Mapping[str, Any]
 
@@ -21,23 +21,10 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
         asked: What it came from.
         runs: Those of the comparison behind it, if it is known.
     """
-    baseline, choices, goal = values["baseline"], values["choices"], _goal(values)
-    best = choices[0]
+    choices = values["choices"]
     behind = comparing.page(runs, asked) if runs else None
     name = f"{values['program']} on {values['machine']}"
-    if values["is_worth_it"]:
-        by = number(-100 * best["change"], 1)
-        answer = (
-            f"{best['policy']} is best for {name}: {by} {goal['unit']} {goal['less']} than under {baseline}."
-        )
-    else:
-        better = "is faster" if goal["name"] == "time" else f"has {goal['less']}"
-        answer = f"Stay with {baseline}: no policy {better} for {name} by more than its interval."
-    equals = [each for each in values["equals"] if each != best["policy"]]
-    alike = (
-        f" No worse, as far as the seeds tell: {listed(equals)}." if equals and values["is_worth_it"] else ""
-    )
-    spread = f"{percent(best['change'])} ±{number(100 * best['half_width'], 1)}"
+    answer, certainty = _answer(values, name)
     sections = [
         Section(
             "The replay",
@@ -55,8 +42,28 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
         (_table(values), *(behind.blocks[1:] if behind else ())),
         tuple(section for section in sections if section),
         behind.groups if behind else (),
-        certainty=f"{_metric(values)} against {baseline}: {spread} (95 %).{alike}",
+        certainty=certainty,
     )
+
+
+def _answer(values: Values, name: str) -> tuple[str, str]:
+    """The answer in a sentence, and how sure it is, as the console tells both."""
+    if values.get("text"):
+        first, *others = values["text"]
+        answer, _, sure = first.partition(" (")
+        return f"{answer}.", " ".join(f"{line}." for line in (sure.removesuffix(")"), *others) if line)
+    # What earlier versions have saved says less.
+    best, baseline, goal = values["choices"][0], values["baseline"], _goal(values)
+    spread = f"{percent(best['change'])} ±{number(100 * best['half_width'], 1)}"
+    sure = f"{_metric(values)} against {baseline}: {spread} (95 %)."
+    if not values["is_worth_it"]:
+        better = "is faster" if goal["name"] == "time" else f"has {goal['less']}"
+        return (
+            f"Simulated: stay with {baseline}: no policy {better} for {name} by more than its interval.",
+            sure,
+        )
+    by = f"{number(-100 * best['change'], 1)} {goal['unit']} {goal['less']}"
+    return f"Simulated: {best['policy']} is best for {name}: {by} than under {baseline}.", sure
 
 
 def _table(values: Values) -> Table:

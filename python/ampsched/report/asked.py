@@ -8,6 +8,7 @@ from ampsched import _core, api
 from ampsched._core import InputError, Machine
 from ampsched.catalog import Catalog
 from ampsched.execution import ordered
+from ampsched.placed import noise_beside
 from ampsched.policy import PolicyLike
 from ampsched.settings import SimulateSettings, catalog_of, declared, only
 from ampsched.turns import Timeline
@@ -45,12 +46,13 @@ class Asked:
         catalog = catalog_of(settings)  # type: ignore[arg-type]
         on = [catalog.machine(each) for each in machines]
         mixes = [catalog.workload(each) for each in workloads]
+        noise = noise_beside(settings["noise"], *workloads)
         return Asked(
             command,
             {each.name: each for each in on},
             {each.name: given for each, given in zip(mixes, workloads, strict=True)},
             {PolicySpec.of(each).label: each for each in policies},
-            settings,
+            {**settings, "noise": noise},
         )
 
     def machine(self, name: str, core_order: str = "as-is") -> Machine | None:

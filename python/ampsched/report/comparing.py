@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from ampsched.comparison import SLOWDOWN, TURNAROUND, WORK_DONE, Decisive
 from ampsched.report import timely, words
 from ampsched.report.asked import Asked
 from ampsched.report.page import Block, Cell, Chart, Facts, Head, Notes, Page, Row, Section, Table, Text
 from ampsched.report.parts import machine_section, policies_section, repeat_section, timeline_chart
-from ampsched.report.words import H_ANTT, MAKESPAN, WORK, Metric, listed, number, percent, plural
-from ampsched.statistics import estimate
+from ampsched.report.words import H_ANTT, MAKESPAN, WORK, Metric, listed, number, plural
+from ampsched.uncertainty import MARGIN, ModelErrors, Verdict, alike, headline, judge, sureness
 
 TIMELINES_MAX = 4
 """Workloads on machines of which runs are drawn: each has two figures."""
@@ -30,6 +31,9 @@ class Mix:
     summary: tuple[Values, ...]
     """A row per policy."""
     runs: tuple[Values, ...]
+    errors: ModelErrors | None = None
+    """The model's own, if they were measured for such programs."""
+    margin: float = MARGIN
 
     @property
     def name(self) -> str:
@@ -48,24 +52,28 @@ class Mix:
         pick = min if self.metric.lower_is_better else max
         return pick(self.summary, key=lambda row: row[self.metric.key]["mean"])
 
-    def per_seed(self, policy: str) -> list[float]:
-        """The metric of each seed, in ascending order of seeds: the mean over core orders."""
+    @property
+    def decisive(self) -> Decisive:
+        """What decides, as the console tells it: the turnaround of a single program."""
+        if self.metric is WORK:
+            return WORK_DONE
+        return TURNAROUND if len(self.runs[0]["apps"]) == 1 else SLOWDOWN
+
+    @property
+    def verdict(self) -> Verdict:
+        """What may be said of the best policy against the first."""
+        decisive = self.decisive
+        draws = {row["policy"]: self._draws(row["policy"], decisive) for row in self.summary}
+        return judge(draws, self.errors, more_is_better=decisive.more_is_better, margin=self.margin)
+
+    def _draws(self, policy: str, decisive: Decisive) -> list[float]:
+        """What decides, of each seed, in ascending order of seeds: the mean over core orders."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
             if run["policy"] == policy:
-                found.setdefault(run["seed"], []).append(run[self.metric.key])
+                value = run["makespan_ns"] / 1e6 if decisive is TURNAROUND else run[self.metric.key]
+                found.setdefault(run["seed"], []).append(value)
         return [fmean(found[seed]) for seed in sorted(found)]
-
-    def equals(self) -> list[str]:
-        """Other policies that are no worse than the best as far as the seeds tell, paired by seed."""
-        best = self.per_seed(self.best["policy"])
-        names = []
-        for row in self.summary:
-            pairs = zip(self.per_seed(row["policy"]), best, strict=True)
-            against = estimate([mine / other - 1 for mine, other in pairs if other])
-            if row is not self.best and (against.mean == 0 or (against.n > 1 and not against.excludes_zero)):
-                names.append(row["policy"])
-        return names
 
 
 def page(values: Values, asked: Asked, histograms: Sequence[Values] = ()) -> Page:
@@ -108,7 +116,17 @@ def _mixes(values: Values) -> list[Mix]:
     def of(rows: Sequence[Values], key: tuple[str, str]) -> tuple[Values, ...]:
         return tuple(row for row in rows if (row["machine"], row["workload"]) == key)
 
-    return [Mix(*key, of(values["summary"], key), of(values["runs"], key)) for key in keys]
+    # What earlier versions have saved has none.
+    verdicts = {(row["machine"], row["workload"]): row for row in values.get("verdicts", ())}
+
+    def judged(key: tuple[str, str]) -> dict[str, Any]:
+        row = verdicts.get(key)
+        if row is None:
+            return {}
+        errors = row["model_error"] and ModelErrors(tuple(row["model_error"]["change"]))
+        return {"errors": errors, "margin": row["margin"]}
+
+    return [Mix(*key, of(values["summary"], key), of(values["runs"], key), **judged(key)) for key in keys]
 
 
 def _names(mixes: Sequence[Mix]) -> str:
@@ -126,23 +144,11 @@ def _answer_of_one(mix: Mix, first: str) -> tuple[str, str]:
     shown = words.interval(best[metric.key], metric.digits, metric.factor)
     if len(mix.summary) == 1:
         return f"Under {name}, {mix.name} has {metric.name} {shown}.", _seeds(best[metric.key]["n"])
-    equals = mix.equals()
-    alike = f" No worse, as far as the seeds tell: {listed(equals)}." if equals else ""
-    if name == first or first in equals:
-        text = f"Stay with {first}: no other policy is better for {mix.name}"
-        return f"{text} ({metric.name} {shown}).", _seeds(best[metric.key]["n"]) + alike
-    assert metric.change is not None, "what decides has a change"
-    change = best[metric.change]
-    than = "lower" if change["mean"] < 0 else "higher"
-    what = "mean slowdown (H_ANTT)" if metric is H_ANTT else "work done"
-    text = f"{name} is best for {mix.name}: {what} {number(100 * abs(change['mean']), 1)} % {than} than under {first}."
-    if change["n"] <= 1:
-        return text, _seeds(1) + alike
-    span = f"{percent(change['low'])} to {percent(change['high'])}"
-    is_sure = "certain" if words.excludes_zero(change) else "not certain"
+    verdict = mix.verdict
+    told = [sureness(verdict)] if verdict.word != "first" else []
     return (
-        text,
-        f"That it is better is {is_sure}: 95 % interval {span}, {plural(change['n'], 'seed')}.{alike}",
+        f"{headline(verdict, mix.workload, mix.machine, mix.decisive.name, mix.decisive.text)}.",
+        " ".join(f"{text[:1].upper()}{text[1:]}." for text in (*told, alike(verdict)) if text),
     )
 
 
@@ -157,18 +163,16 @@ def _answer_of_many(mixes: Sequence[Mix], policies: Sequence[str]) -> tuple[str,
     settled = sum(words.excludes_zero(_change(mix, best)) for mix in mixes)
     n = max(_change(mix, best)["n"] for mix in mixes)
     sure = (
-        f"Its change is certain (95 %) on {settled} of {len(mixes)}, {plural(n, 'seed')}. "
+        f"Chance alone (95 %) explains its change on {len(mixes) - settled} of {len(mixes)}, {plural(n, 'seed')}. "
         if n > 1
         else _seeds(1) + " "
     )
     verb = "better" if means[best] < 0 else "worse"
     mean = f"{number(100 * abs(means[best]), 1)} % {verb}"
     if n > 1 and not settled:
-        text = f"No policy is surely better than {first} on any of {count}; {best} is {mean} on average."
+        text = f"Simulated: no policy is surely better than {first} on any of {count}; {best} is {mean} on average."
         return text, sure + _win_text(wins, len(mixes))
-    text = (
-        f"{best} is best on average over {count}: {number(100 * abs(means[best]), 1)} % {verb} than {first}"
-    )
+    text = f"Simulated: {best} is best on average over {count}: {number(100 * abs(means[best]), 1)} % {verb} than {first}"
     return f"{text} (H_ANTT, geometric mean).", sure + _win_text(wins, len(mixes))
 
 

@@ -13,9 +13,10 @@ from ampsched.files import read_text
 from ampsched.models import FOLDER as MODELS
 from ampsched.models import SUFFIX as MODEL_SUFFIX
 from ampsched.noise import Noise
+from ampsched.placed import Placed, is_recording, noise_beside
 from ampsched.policy import Policy, PolicySpec
 from ampsched.ranges import Range
-from ampsched.settings import CoreOrders, MixSettings, complete
+from ampsched.settings import CoreOrders, MixSettings, complete, declared
 from ampsched.sweeps import code
 from ampsched.sweeps.digests import content_of, sha
 from ampsched.sweeps.grid import Axes, Pattern, sampled
@@ -91,7 +92,7 @@ class _Maker:
             "machine": wanted.machines,
             "workload": wanted.workloads,
             **{
-                name: wanted.options.get(name, ["none" if name != "factors" else "oracle"])
+                name: wanted.options.get(name, [str(declared(MixSettings)[name].setting.default)])
                 for name in OPTIONS
             },
             "policy": wanted.policies,
@@ -154,11 +155,8 @@ class _Maker:
 
     def points(self, place: Mapping[str, str], policies: Sequence[str]) -> Iterable[Point]:
         """All seeds and core orders of some policies at one place."""
-        machine, workload = (
-            self._thing("machine", place["machine"]),
-            self._thing("workload", place["workload"]),
-        )
-        options, digest = self._options(tuple(place[name] for name in OPTIONS))
+        machine, workload = self._thing("machine", place["machine"]), self._placed(place)
+        options, digest = self._options(place)
         things = [self._thing("policy", policy) for policy in dict.fromkeys(policies)]
         about = [
             sha(
@@ -178,6 +176,17 @@ class _Maker:
             for order in orders:
                 for each, start in zip(things, about, strict=True):
                     yield Point(machine, workload, each, options, order, seed, sha(start, order, str(seed)))
+
+    def _placed(self, place: Mapping[str, str]) -> Thing:
+        """The workload at a place: of a recording, what it is on that machine."""
+        text = place["workload"]
+        if not is_recording(self.objects.get(text, text)):
+            return self._thing("workload", text)
+        key = (place["machine"], text)
+        if key not in self._things:
+            found = Placed.of(self.catalog, text, self._machines[place["machine"]])
+            self._things[key] = Thing(found.workload.name, str(Path.cwd() / text), content_of(found.workload))
+        return self._things[key]
 
     def _thing(self, axis: str, text: str) -> Thing:
         if (axis, text) not in self._things:
@@ -203,9 +212,10 @@ class _Maker:
                 sent = str(Path.cwd() / given) if is_file else given
                 return Thing(spec.label, sent, code.of_policy(given, spec))
 
-    def _options(self, texts: tuple[str, ...]) -> tuple[tuple[tuple[str, Any], ...], str]:
+    def _options(self, place: Mapping[str, str]) -> tuple[tuple[tuple[str, Any], ...], str]:
         """Settings at a place, and a digest of what they mean."""
-        given = {**self.wanted.settings, **dict(zip(OPTIONS, texts, strict=True))}
+        noise = noise_beside(place["noise"], self.objects.get(place["workload"], place["workload"]))
+        given = {**self.wanted.settings, **{name: place[name] for name in OPTIONS}, "noise": str(noise)}
         settings = complete(MixSettings, given)
         options = options_of(settings)
         means = [

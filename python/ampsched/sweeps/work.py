@@ -11,6 +11,7 @@ from ampsched._core import InputError, Machine, Workload
 from ampsched.catalog import Catalog
 from ampsched.comparison import run_row
 from ampsched.execution import Mix, Progress, Run, run_mixes
+from ampsched.placed import Placed, is_recording
 from ampsched.policy import Policy, PolicySpec
 from ampsched.settings import CoreOrder, MixSettings, complete
 from ampsched.sweeps.digests import content_of
@@ -142,28 +143,48 @@ def _mix(point: Point, files: tuple[str, ...]) -> Mix:
     return Mix(
         _found(point.machine, files, _machine),
         point.core_order,
-        _found(point.workload, files, _workload),
+        _placed(point, files),
         _policy(point.policy),
         point.seed,
     )
+
+
+def _placed(point: Point, files: tuple[str, ...]) -> Workload:
+    """A recording is what it is on that machine."""
+    on = point.machine if is_recording(point.workload.given) else None
+    return _workload(point.workload, on, files)
+
+
+@functools.lru_cache(maxsize=1024)
+def _workload(thing: Thing, on: Thing | None, files: tuple[str, ...]) -> Workload:
+    if on is None:
+        found: Workload = _found(thing, files, _workload_of)
+        return found
+    placed = Placed.of(_catalog(files), thing.given, _found(on, files, _machine))  # type: ignore[arg-type]
+    _check_same(thing, placed.workload)
+    return placed.workload
 
 
 @functools.lru_cache(maxsize=1024)
 def _found(thing: Thing, files: tuple[str, ...], find: Callable[[Catalog, Any], Any]) -> Any:  # noqa: ANN401
     """A machine or workload; kept, as many points share it."""
     found = find(_catalog(files), thing.given)
+    _check_same(thing, found)
+    return found
+
+
+def _check_same(thing: Thing, found: Machine | Workload) -> None:
     if content_of(found) != thing.digest:
         raise InputError(
             f'"{thing.name}" is another one for a worker: its file differs from that of whoever asks'
         )
-    return found
 
 
 def _machine(catalog: Catalog, given: str | Machine) -> Machine:
     return catalog.machine(given)
 
 
-def _workload(catalog: Catalog, given: str | Workload) -> Workload:
+def _workload_of(catalog: Catalog, given: str | Workload) -> Workload:
     return catalog.workload(given)
 
 

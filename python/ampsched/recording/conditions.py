@@ -1,0 +1,104 @@
+"""A recording that is named by its file, as every command simulates it: one set of conditions for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from ampsched._core import TYPICAL_PROFILE, Machine, Recording, Workload
+from ampsched.catalog import Catalog, split_shares
+from ampsched.files import named, shown
+from ampsched.recording.check import follows
+from ampsched.recording.files import load
+from ampsched.recording.model_error import ModelError, model_error
+from ampsched.recording.speedups import Speedup, known_speedup
+from ampsched.spec import parse_spec
+
+SPREAD = 0.05
+"""By how much each piece of work may be less or more, as a part of it (ours: a recording is one run, and the next one
+differs). Each seed has its own amounts, so that every policy meets the same ones."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A recorded program as it is simulated on a machine.
+
+    Attributes:
+        workload: The program alone.
+        recording: The recording.
+        path: Its file.
+        speedup: What is known of its speed-up.
+        notes: What the replay honours differently, a sentence each.
+        spread: By how much each piece of its work varies.
+        catalog: Has its profile.
+    """
+
+    workload: Workload
+    recording: Recording
+    path: Path
+    speedup: Speedup
+    notes: tuple[str, ...]
+    spread: float
+    catalog: Catalog = field(repr=False)
+
+    @cached_property
+    def model_error(self) -> ModelError:
+        """How far predictions of such programs were off where that was measured."""
+        return model_error(self.recording, follows(self.recording, self.path, self.catalog))
+
+    @property
+    def texts(self) -> list[str]:
+        """What a reader must know of them, in words."""
+        varied = [f"each piece of work ±{100 * self.spread:.3g} %"] if self.spread else []
+        return [f"speed-up {self.speedup.text}", *varied]
+
+
+def posed(catalog: Catalog, given: str, machine: str | Machine) -> Conditions:
+    """The conditions of a recording that is named by its file, with parameters if there are some.
+
+    Raises:
+        InputError: The file is no recording, or a parameter is wrong.
+    """
+    whole, shares = split_shares(given)
+    path, text = named(whole), ":".join(shares)
+    params = dict(parse_spec(f"program:{text}", f"program {path}")[1]) if text else {}
+    recording = load(path)
+    stated = params.pop("speedup", None)
+    if stated == 0:
+        speedup = Speedup(None, f"that of {TYPICAL_PROFILE}, as is asked for")
+    else:
+        speedup = known_speedup(json.loads(recording.info), catalog, machine, stated)
+    conditions = pose(catalog, recording, path, speedup, params)
+    name = conditions.workload.name
+    return replace(conditions, workload=conditions.workload.named(f"{name}:{text}")) if text else conditions
+
+
+def pose(
+    catalog: Catalog,
+    recording: Recording,
+    path: Path,
+    speedup: Speedup,
+    params: Mapping[str, float] | None = None,
+    like: str = TYPICAL_PROFILE,
+) -> Conditions:
+    """The conditions of a recording.
+
+    Args:
+        catalog: Has the profile.
+        recording: The recording.
+        path: Its file.
+        speedup: What is known of its speed-up.
+        params: Parameters of recordings that are stated, by name.
+        like: Profile that says how the program behaves, as far as the speed-up does not.
+
+    Raises:
+        InputError: A parameter is wrong.
+    """
+    stated = {"spread": SPREAD, **(params or {})}
+    name, core = shown(path), catalog.with_recording(str(path), recording, like).core
+    ratio = {} if speedup.ratio is None else {"speedup": speedup.ratio}
+    workload = core.program(name, list({**stated, **ratio}.items()))
+    return Conditions(workload, recording, path, speedup, tuple(core.notes(name)), stated["spread"], catalog)

@@ -1,0 +1,200 @@
+"""How sure answers are: chance, the model's own error, and one answer for one question."""
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+import ampsched
+from ampsched import Catalog, InputError
+from ampsched.placed import Placed, is_recording, noise_beside
+from ampsched.recording.advice import advise
+from ampsched.recording.conditions import SPREAD
+from ampsched.recording.model_error import KINDS, model_error
+from ampsched.statistics import LEVEL
+from ampsched.uncertainty import COVERED, ModelErrors, judge, paired, sentences, sureness
+
+ROOT = Path(__file__).resolve().parents[2]
+EXACT = ROOT / "docs/reports/recordings/exact"
+MAKE = EXACT / "build-make.ampr"
+TRIALS = 2000
+TOLERANCE = 4 * math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
+"""Four standard deviations of a share of so many trials."""
+
+
+@pytest.mark.parametrize("draws", [2, 3, 5, 12])
+@pytest.mark.parametrize("own", [0.0, 0.02, 0.1])
+def test_paired_intervals_hold_the_true_difference_in_95_of_100_cases(draws: int, own: float) -> None:
+    """Draws that all policies share are far apart; what is a policy's own is small, or there is hardly any."""
+    chance = random.Random(f"{draws} {own}")
+    truth, held = -0.1, 0
+    for _ in range(TRIALS):
+        shared = [chance.uniform(50, 200) for _ in range(draws)]
+        mine = [value * (1 + truth + own * chance.gauss(0, 1)) for value in shared]
+        found = paired(mine, shared)
+        held += found.low - 1e-12 <= truth <= found.high + 1e-12
+    assert held / TRIALS == pytest.approx(LEVEL if own else 1.0, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("n", [19, 39, 99])
+def test_the_models_band_holds_what_would_be_measured(n: int) -> None:
+    """Errors of one kind, skewed as the measured ones are: the next one is inside as often as is promised."""
+    chance = random.Random(n)
+
+    def error() -> float:
+        return 0.1 * chance.expovariate(1.0) - 0.05
+
+    held = 0
+    for _ in range(TRIALS):
+        low, high = ModelErrors(tuple(error() for _ in range(n))).band(-0.2)
+        held += low <= 0.8 * math.exp(error()) - 1 <= high
+    # Ranks are whole: at least what is promised, and no more than two ranks beyond.
+    assert COVERED - TOLERANCE <= held / TRIALS <= COVERED + 2 / (n + 1) + TOLERANCE
+
+
+def test_the_shipped_errors_make_bands() -> None:
+    recording = ampsched.recording.load(MAKE)
+    for follows, kind in ((1.0, "processes"), (0.5, "waiting")):
+        found = model_error(recording, follows)
+        assert found.kind == kind
+        assert len(found.change) > 10
+        low, high = found.of_changes.band(0.0)
+        assert low < 0 < high
+        assert found.date
+    assert set(KINDS) == {"waiting", "processes", "threads"}
+
+
+STEADY = ModelErrors(tuple(0.01 * step for step in range(-10, 11)))
+WILD = ModelErrors(tuple(0.1 * step for step in range(-10, 11)))
+FIRST = [100.0, 110.0, 90.0]
+
+
+@pytest.mark.parametrize(
+    ("factors", "errors", "word"),
+    [
+        ((0.7, 0.71, 0.69), STEADY, "better"),
+        ((0.7, 0.71, 0.69), None, "probably better"),
+        ((0.5, 0.51, 0.49), WILD, "probably better"),
+        ((0.7, 0.71, 0.69), WILD, "not known"),  # 13 of 21 checks would leave the sign
+        ((0.7, 1.1, 0.69), STEADY, "not known"),
+        ((1.2, 1.1, 1.3), STEADY, "first"),
+    ],
+)
+def test_both_bands_must_be_clear_of_zero(
+    factors: tuple[float, ...], errors: ModelErrors | None, word: str
+) -> None:
+    draws = {"linux": FIRST, "b": [value * factor for value, factor in zip(FIRST, factors, strict=True)]}
+    verdict = judge(draws, errors)
+    assert verdict.word == word
+    assert verdict.is_worth_it == (word in ("better", "probably better"))
+    # The same with more being better.
+    turned = {name: [1 / value for value in values] for name, values in draws.items()}
+    mirrored = None if errors is None else ModelErrors(tuple(-error for error in errors.values))
+    assert judge(turned, mirrored, more_is_better=True).word == word
+
+
+def test_one_draw_says_nothing_of_chance() -> None:
+    verdict = judge({"linux": [100.0], "b": [50.0]}, STEADY)
+    assert (verdict.word, verdict.best) == ("not known", "b")
+    assert "chance is not known of one draw" in sureness(verdict)
+
+
+def test_no_worse_is_paired_and_within_the_margin() -> None:
+    draws = {"linux": [100, 200, 300], "a": [80, 160, 240], "b": [80.4, 160.9, 241], "c": [79, 170, 250]}
+    assert judge(draws).alike == ("a", "b")
+    assert judge(draws, margin=0.001).alike == ("a",)
+    assert judge(draws, margin=1).alike == ("a", "b", "c", "linux")
+    line = sentences(judge(draws), "mix", "2B2S", "turnaround", str)[1]
+    assert line == "No worse within 1 %: b"
+
+
+def test_shares_are_told_in_points() -> None:
+    verdict = judge({"linux": [0.4, 0.5], "b": [0.1, 0.2]}, of_shares=True)
+    assert verdict.change.mean == pytest.approx(-0.3)
+    assert sureness(verdict).startswith("-30.0 points, by chance ±0.0")
+
+
+@pytest.mark.parametrize(
+    "margin", [-0.01, 1.5, float("nan")], ids=["less than nothing", "more than all", "no number"]
+)
+def test_a_margin_is_a_share(margin: float) -> None:
+    with pytest.raises(InputError, match=r"margin = .* is not within 0 to 1"):
+        ampsched.compare("2B2S", "fft", ["cfs"], margin=margin)
+
+
+def test_one_question_has_one_answer() -> None:
+    """`advise` said camp -22.3 %, `compare` -19.5 % or colab -16.5 %: other noise, other speed-ups, other orders."""
+    policies = ("linux", "camp", "colab")
+    advice = advise(MAKE, "2B2S", policies)
+    compared = ampsched.compare("2B2S", str(MAKE), policies)
+    assert compared.verdict("2B2S", "make") == advice.verdict or [
+        pytest.approx(1e3 * value) for value in advice.verdict.values
+    ] == list(compared.verdict("2B2S", "make").values)
+    for name in ("best", "word", "alike", "agreeing"):
+        assert getattr(compared.verdict("2B2S", "make"), name) == getattr(advice.verdict, name)
+    told = [line.replace(advice.metric.name, "turnaround") for line in advice.answer("2B2S")]
+    metric = compared.decisive("2B2S", "make")
+    assert sentences(compared.verdict("2B2S", "make"), "make", "2B2S", metric.name, metric.text) == told
+    assert advice.conditions == compared.notes
+    swept = ampsched.sweep("2B2S", str(MAKE), policies, repeat=5).frame
+    for policy in policies:
+        ours = [run.outcome.makespan_ns for run in compared.select("2B2S", "make", policy)]
+        theirs = swept.filter(swept["policy"] == policy)["makespan_ns"].to_list()
+        assert sorted(ours) == sorted(theirs)
+    first = compared.select("2B2S", "make", "camp")[0]
+    alone = ampsched.simulate("2B2S", MAKE, "camp", core_order="big-first", seed=first.seed)
+    assert alone.makespan_ns == first.outcome.makespan_ns
+
+
+def test_every_policy_meets_the_same_draws_and_has_a_spread_of_its_own() -> None:
+    compared = ampsched.compare("2B2S", str(MAKE), ["linux", "acfs", "camp"], core_order="as-is")
+    for policy in compared.policies:
+        runs = compared.select("2B2S", "make", policy)
+        assert len({run.outcome.makespan_ns for run in runs}) == len(runs)
+    work = {
+        policy: [run.alone_ns for run in compared.select("2B2S", "make", policy)]
+        for policy in compared.policies
+    }
+    assert work["linux"] == work["acfs"] == work["camp"]
+
+
+def test_the_conditions_of_a_recording_are_those_of_its_machine() -> None:
+    catalog = Catalog.shipped()
+    same, other = (Placed.of(catalog, str(MAKE), catalog.machine(name)) for name in ("2B2S", "4B4S"))
+    assert same.notes(named=False)[0].startswith("speed-up 2.7")
+    assert "not known" in other.notes(named=False)[0]
+    assert other.notes(named=True)[1] == f"make on 4B4S: each piece of work ±{100 * SPREAD:g} %"
+    stated = Placed.of(catalog, f"{MAKE}:speedup=1.5:spread=0", catalog.machine("2B2S"))
+    assert stated.notes(named=False) == ["speed-up stated: 1.5"]
+    assert stated.workload.name == "make:speedup=1.5:spread=0"
+    for wrong in ("spread=2", "spread=-0.1", "sped=1"):
+        with pytest.raises(InputError):
+            Placed.of(catalog, f"{MAKE}:{wrong}", catalog.machine("2B2S"))
+
+
+def test_noise_is_what_fits_unless_somebody_says_otherwise() -> None:
+    assert [is_recording(each) for each in ("a.ampr", "a.ampr:speedup=2", Path("b.ampr"), "ferret", 3)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert str(noise_beside("auto", "ferret")) == "none"
+    assert str(noise_beside("auto", "ferret", "a.ampr")) == "idle"
+    assert str(noise_beside("busy", "a.ampr")) == str(noise_beside("busy")) == "busy"
+    outcome = ampsched.simulate("2B2S", MAKE)
+    assert outcome.noise is not None
+    assert ampsched.simulate("2B2S", MAKE, noise="none").noise is None
+
+
+def test_verdicts_are_part_of_the_result() -> None:
+    compared = ampsched.compare("2B2S", str(MAKE), ["linux", "camp"], repeat=2)
+    (row,) = json.loads(json.dumps(compared.to_dict()))["verdicts"]
+    assert row["metric"] == "turnaround"
+    assert row["model_error"]["kind"] == "processes"
+    assert row["best"] == "camp"
+    mix = ampsched.compare("2B2S", "sync-1", ["linux", "camp"], repeat=2).to_dict()["verdicts"][0]
+    assert (mix["model_error"], mix["band"]) == (None, None)

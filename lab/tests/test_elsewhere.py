@@ -1,16 +1,20 @@
 """Recorded here, judged elsewhere: what a program needs, how its speed is fitted, and what the page says."""
 
+import math
 import os
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from ampsched_lab.recordings.elsewhere.found import Found
+from ampsched_lab.recordings.elsewhere.found import NAMES, Found, kept_rows
 from ampsched_lab.recordings.elsewhere.measure import Timed
 from ampsched_lab.recordings.elsewhere.page import table_of, text_of
 from ampsched_lab.recordings.elsewhere.programs import ALWAYS, HERE, files_of, programs
 from ampsched_lab.recordings.exact import machine_text
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORTS = ROOT / "docs/reports/recordings"
 
 
 def test_there_are_24_programs_of_six_kinds() -> None:
@@ -63,7 +67,8 @@ def test_a_program_is_as_fast_there_as_here() -> None:
 def test_the_products_table_has_the_errors_of_each_kind() -> None:
     def row(like: str, times: list[int], predicted: float, refused: str = "") -> Found:
         own = Found(like=like, refused=refused)
-        own.measured, own.predicted = {"acfs": {"2B2S": times}}, {"acfs": {"2B2S": predicted}}
+        own.measured = {"acfs": {"2B2S": times}, "linux": {"2B2S": [190, 210]}}
+        own.predicted = {"acfs": {"2B2S": predicted}, "linux": {"2B2S": 180.0}}
         return own
 
     rows = [
@@ -74,8 +79,16 @@ def test_the_products_table_has_the_errors_of_each_kind() -> None:
     ]
     assert table_of(rows) == "", "none that waits is accepted"
     table = tomllib.loads(table_of([*rows, row("waiting", [100], 101.0)]))
-    assert table["threads"] == {"programs": 2, "runs": 2, "mean": 0.07, "worst": -0.1}
+    # Predicted as half the time, or 104 of 180; measured as half of it.
+    change = [round(math.log(0.5 / (104 / 180)), 3), 0.0]
+    assert table["threads"] == {"programs": 2, "runs": 2, "mean": 0.07, "worst": -0.1, "change": change}
     assert table["waiting"]["programs"] == 1
+
+
+def test_the_products_table_is_that_of_what_is_kept() -> None:
+    files = (REPORTS / f"{name}.json" for name in NAMES.values())
+    rows = [row for file in files for row in kept_rows(file).values()]
+    assert (ROOT / "python/ampsched/data/model-errors.toml").read_text("utf-8") == table_of(rows)
 
 
 def test_costs_of_a_faster_machine_are_lower_but_ticks_are_not() -> None:

@@ -136,8 +136,10 @@ def _difference(mine: Sequence[float], others: Sequence[float]) -> Estimate:
     return estimate([value - other for value, other in zip(mine, others, strict=True)])
 
 
-def headline(verdict: Verdict, name: str, machine: str, what: str, text: Callable[[float], str]) -> str:
-    """A verdict in a sentence, without its end.
+def sentences(
+    verdict: Verdict, name: str, machine: str, what: str, text: Callable[[float], str]
+) -> list[str]:
+    """A verdict in lines: the answer; by how much, and chance; the model's own error; which policies are no worse.
 
     Args:
         verdict: The verdict.
@@ -146,48 +148,38 @@ def headline(verdict: Verdict, name: str, machine: str, what: str, text: Callabl
         what: What was compared.
         text: Makes a text of its value.
     """
-    best, first, (value, reference) = verdict.best, verdict.first, verdict.values
-    where = f"Simulated on {machine}"
+    where, first, (value, reference) = f"Simulated on {machine}", verdict.first, verdict.values
     if verdict.word == "first":
-        return f"{where}: stay with {first} for {name}: no policy has a better {what} than its {text(value)}"
-    by = f"{what} {text(value)} instead of {text(reference)}"
-    if verdict.is_worth_it:
-        return f"{where}: {best} is {verdict.word} for {name} than {first}: {by}"
-    return f"{where}: no difference from {first} that we could know for {name}: {best}, {by}"
+        told = [f"{where}: stay with {first} for {name}: no policy is better", f"{what} {text(value)}"]
+    else:
+        answer = f"{verdict.best} is {verdict.word} for {name} than {first}"
+        if not verdict.is_worth_it:
+            answer = f"for {name} no difference from {first} that we could know; nearest: {verdict.best}"
+        by = f"{what} {text(value)} instead of {text(reference)}: {_change(verdict)}"
+        told = [f"{where}: {answer}", by, _of_model(verdict)]
+    others = [policy for policy in verdict.alike if policy != verdict.best]
+    within = f"no worse within {100 * verdict.margin:.3g} {_unit(verdict)}"
+    return [*told, *([f"{within}: {', '.join(others)}"] if others else [])]
 
 
-def sureness(verdict: Verdict) -> str:
-    """By how much the best policy differs, and how sure that is, in words."""
-    change, unit = verdict.change, "points" if verdict.of_shares else "%"
+def _unit(verdict: Verdict) -> str:
+    return "points" if verdict.of_shares else "%"
+
+
+def _change(verdict: Verdict) -> str:
+    change = verdict.change
     chance = (
         f"by chance ±{100 * change.half_width:.1f}" if change.n > 1 else "chance is not known of one draw"
     )
+    return f"{100 * change.mean:+.1f} {_unit(verdict)}, {chance}"
+
+
+def _of_model(verdict: Verdict) -> str:
     if verdict.band is None or verdict.agreeing is None:
-        model = "the model's own error was not measured for such programs"
-    else:
-        low, high = (f"{100 * end:+.0f}" for end in verdict.band)
-        agree, checks = verdict.agreeing
-        model = (
-            f"with the model's own error {low} to {high} %: in {agree} of {checks} checks it leaves the sign"
-        )
-    return f"{100 * change.mean:+.1f} {unit}, {chance}; {model}"
-
-
-def alike(verdict: Verdict) -> str:
-    """Which policies are no worse than the best, in words; empty if none is."""
-    others = [policy for policy in verdict.alike if policy != verdict.best]
-    unit = "points" if verdict.of_shares else "%"
-    return f"No worse within {100 * verdict.margin:.3g} {unit}: {', '.join(others)}" if others else ""
-
-
-def sentences(
-    verdict: Verdict, name: str, machine: str, what: str, text: Callable[[float], str]
-) -> list[str]:
-    """A verdict in lines: the answer, by how much, how sure that is, and which policies are no worse."""
-    told = headline(verdict, name, machine, what, text)
-    if verdict.word != "first":
-        told = f"{told} ({sureness(verdict)})"
-    return [line for line in (told, alike(verdict)) if line]
+        return "the model's own error was not measured for such programs"
+    low, high = (f"{100 * end:+.0f}" for end in verdict.band)
+    agree, checks = verdict.agreeing
+    return f"with the model's own error {low} to {high} %; {agree} of {checks} checks keep the sign"
 
 
 def _worst(change: Estimate, sign: float) -> float:

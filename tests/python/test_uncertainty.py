@@ -14,7 +14,7 @@ from ampsched.recording.advice import advise
 from ampsched.recording.conditions import SPREAD
 from ampsched.recording.model_error import KINDS, model_error
 from ampsched.statistics import LEVEL
-from ampsched.uncertainty import COVERED, ModelErrors, judge, paired, sentences, sureness
+from ampsched.uncertainty import COVERED, ModelErrors, judge, paired, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 EXACT = ROOT / "docs/reports/recordings/exact"
@@ -98,7 +98,7 @@ def test_both_bands_must_be_clear_of_zero(
 def test_one_draw_says_nothing_of_chance() -> None:
     verdict = judge({"linux": [100.0], "b": [50.0]}, STEADY)
     assert (verdict.word, verdict.best) == ("not known", "b")
-    assert "chance is not known of one draw" in sureness(verdict)
+    assert "chance is not known of one draw" in sentences(verdict, "mix", "2B2S", "turnaround", str)[1]
 
 
 def test_no_worse_is_paired_and_within_the_margin() -> None:
@@ -106,14 +106,15 @@ def test_no_worse_is_paired_and_within_the_margin() -> None:
     assert judge(draws).alike == ("a", "b")
     assert judge(draws, margin=0.001).alike == ("a",)
     assert judge(draws, margin=1).alike == ("a", "b", "c", "linux")
-    line = sentences(judge(draws), "mix", "2B2S", "turnaround", str)[1]
-    assert line == "No worse within 1 %: b"
+    line = sentences(judge(draws), "mix", "2B2S", "turnaround", str)[-1]
+    assert line == "no worse within 1 %: b"
 
 
 def test_shares_are_told_in_points() -> None:
     verdict = judge({"linux": [0.4, 0.5], "b": [0.1, 0.2]}, of_shares=True)
     assert verdict.change.mean == pytest.approx(-0.3)
-    assert sureness(verdict).startswith("-30.0 points, by chance ±0.0")
+    told = sentences(verdict, "mix", "2B2S", "late frames", "{:.2f}".format)[1]
+    assert told == "late frames 0.15 instead of 0.45: -30.0 points, by chance ±0.0"
 
 
 @pytest.mark.parametrize(
@@ -163,9 +164,9 @@ def test_every_policy_meets_the_same_draws_and_has_a_spread_of_its_own() -> None
 def test_the_conditions_of_a_recording_are_those_of_its_machine() -> None:
     catalog = Catalog.shipped()
     same, other = (Placed.of(catalog, str(MAKE), catalog.machine(name)) for name in ("2B2S", "4B4S"))
-    assert same.notes(named=False)[0].startswith("speed-up 2.7")
-    assert "not known" in other.notes(named=False)[0]
-    assert other.notes(named=True)[1] == f"make on 4B4S: each piece of work ±{100 * SPREAD:g} %"
+    assert same.notes(named=False)[1].startswith("speed-up 2.7")
+    assert "not known" in other.notes(named=False)[1]
+    assert other.notes(named=True)[0] == f"make on 4B4S: each piece of work ±{100 * SPREAD:g} %"
     stated = Placed.of(catalog, f"{MAKE}:speedup=1.5:spread=0", catalog.machine("2B2S"))
     assert stated.notes(named=False) == ["speed-up stated: 1.5"]
     assert stated.workload.name == "make:speedup=1.5:spread=0"

@@ -203,11 +203,11 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         *_choice_lines(advice),
         "",
         *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
-        f"conditions: {', '.join(advice.conditions)}",
+        f"conditions: {', '.join(each for each in advice.conditions if not each.startswith('speed-up'))}",
         f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
         f"({advice.check.error:+.1%})",
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
-        *_sensitivity(advice),
+        f"speed-up: {advice.speedup}{_sensitivity(advice)}",
         f"model: {advice.model_error.text if is_time else f'its error in {advice.metric.name} was not measured'}",
         *(
             f"siblings: {smt}"
@@ -254,14 +254,14 @@ def _choice_line(advice: Advice, choice: Choice) -> str:
     return f"  {choice.policy:<16} {value}  {change.mean:+7.1%} ±{change.half_width:.1%}"
 
 
-def _sensitivity(advice: Advice) -> list[str]:
+def _sensitivity(advice: Advice) -> str:
     """Whether the best policy would be another one if the program's speed-up were."""
     others = {word: name for word, name in advice.best_if.items() if name != advice.best.policy}
     if not advice.best_if:
-        return []
+        return ""
     if not others:
-        return ["speed-up: the best policy is the same if it gains little or much from fast cores"]
-    return ["speed-up: " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())]
+        return "; the best policy is the same if it gains little or much from fast cores"
+    return "; " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())
 
 
 def _how(advice: Advice, target: str) -> str:

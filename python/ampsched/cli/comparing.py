@@ -147,7 +147,8 @@ def _print_verdict(console: Console, result: Comparison, machine: str, workload:
     if len(result.policies) == 1:
         return
     metric = result.decisive(machine, workload)
-    for line in sentences(result.verdict(machine, workload), workload, machine, metric.name, metric.text):
+    told = sentences(result.verdict(machine, workload), workload, machine, metric.name, metric.text)
+    for line in told:
         console.print(line, soft_wrap=True, markup=False)
     console.print()
 

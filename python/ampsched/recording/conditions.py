@@ -53,7 +53,7 @@ class Conditions:
     def texts(self) -> list[str]:
         """What a reader must know of them, in words."""
         varied = [f"each piece of work ±{100 * self.spread:.3g} %"] if self.spread else []
-        return [f"speed-up {self.speedup.text}", *varied]
+        return [*varied, f"speed-up {self.speedup.text}"]
 
 
 def posed(catalog: Catalog, given: str, machine: str | Machine) -> Conditions:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ampsched.recording.summary import follows_text
-from ampsched.report import comparing
+from ampsched.report import comparing, words
 from ampsched.report.asked import Asked
 from ampsched.report.page import Cell, Facts, Head, Notes, Page, Row, Section, Table
 from ampsched.report.parts import policies_section, repeat_section
@@ -49,9 +49,7 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
 def _answer(values: Values, name: str) -> tuple[str, str]:
     """The answer in a sentence, and how sure it is, as the console tells both."""
     if values.get("text"):
-        first, *others = values["text"]
-        answer, _, sure = first.partition(" (")
-        return f"{answer}.", " ".join(f"{line}." for line in (sure.removesuffix(")"), *others) if line)
+        return words.told(values["text"])
     # What earlier versions have saved says less.
     best, baseline, goal = values["choices"][0], values["baseline"], _goal(values)
     spread = f"{percent(best['change'])} ±{number(100 * best['half_width'], 1)}"

@@ -12,7 +12,7 @@ from ampsched.report.asked import Asked
 from ampsched.report.page import Block, Cell, Chart, Facts, Head, Notes, Page, Row, Section, Table, Text
 from ampsched.report.parts import machine_section, policies_section, repeat_section, timeline_chart
 from ampsched.report.words import H_ANTT, MAKESPAN, WORK, Metric, listed, number, plural
-from ampsched.uncertainty import MARGIN, ModelErrors, Verdict, alike, headline, judge, sureness
+from ampsched.uncertainty import MARGIN, ModelErrors, Verdict, judge, sentences
 
 TIMELINES_MAX = 4
 """Workloads on machines of which runs are drawn: each has two figures."""
@@ -144,12 +144,8 @@ def _answer_of_one(mix: Mix, first: str) -> tuple[str, str]:
     shown = words.interval(best[metric.key], metric.digits, metric.factor)
     if len(mix.summary) == 1:
         return f"Under {name}, {mix.name} has {metric.name} {shown}.", _seeds(best[metric.key]["n"])
-    verdict = mix.verdict
-    told = [sureness(verdict)] if verdict.word != "first" else []
-    return (
-        f"{headline(verdict, mix.workload, mix.machine, mix.decisive.name, mix.decisive.text)}.",
-        " ".join(f"{text[:1].upper()}{text[1:]}." for text in (*told, alike(verdict)) if text),
-    )
+    decisive = mix.decisive
+    return words.told(sentences(mix.verdict, mix.workload, mix.machine, decisive.name, decisive.text))
 
 
 def _answer_of_many(mixes: Sequence[Mix], policies: Sequence[str]) -> tuple[str, str]:

@@ -144,3 +144,9 @@ def listed(items: list[str]) -> str:
 def plural(count: int, word: str) -> str:
     """Such as ``1 seed`` or ``3 seeds``."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def told(lines: Sequence[str]) -> tuple[str, str]:
+    """A verdict's lines as the answer of a page, and how sure it is."""
+    answer, *others = lines
+    return f"{answer}.", " ".join(f"{line[:1].upper()}{line[1:]}." for line in others)

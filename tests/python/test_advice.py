@@ -48,7 +48,7 @@ def test_the_answer_has_everything_that_a_decision_needs() -> None:
     assert found.sharing.share > 0.95
     assert found.sharing.change.high < -0.2
     text = "\n".join(lines(found, "2B2S", ["./uneven"]))
-    assert len(text.splitlines()) <= 15
+    assert len(text.splitlines()) <= 20
     assert text.startswith(f"Simulated on 2B2S: {found.best.policy} is ")
     assert json.dumps(found.to_dict())
 

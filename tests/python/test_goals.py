@@ -82,7 +82,7 @@ def test_of_an_interactive_recording_frames_count(tmp_path: Path) -> None:
     )
     assert "governor schedutil" in text
     assert f"{BASELINE} takes" not in text
-    assert len(text.splitlines()) <= 16
+    assert len(text.splitlines()) <= 20
     page = advising.page(advice.to_dict(), Asked("ampsched advise"))
     assert advice.metric.name in page.certainty.lower()
     assert " points, by chance ±" in page.certainty
@@ -125,6 +125,7 @@ def test_speeds_that_were_stated_are_the_speed_up(tmp_path: Path) -> None:
 
 def test_h37_6_a_tie_prints_no_policy_twice() -> None:
     found = advise(UNEVEN, "2B2S", ("linux", "acfs", "acfs", "colab"), repeat=2)
+    found = replace(found, on_cores=())
     for count in (1, 2, 3, 4):
         tie = tuple(Choice(f"policy-{number}", Estimate(0, 0, 0, 2)) for number in range(count))
         text = lines(replace(found, choices=tie), "2B2S", [])

@@ -62,6 +62,21 @@ impl Workload {
         self.with_programs(|_, program| program.with_net_ratios(factor))
     }
 
+    /// The same applications, all of whose threads may use no other cores than these, as under `taskset`: a thread that
+    /// may use none of them by itself may use all of them.
+    #[must_use]
+    pub fn on_cores(&self, cores: &CoreSet) -> Workload {
+        self.with_programs(|_, program| {
+            let mut program = program.clone();
+            for thread in &mut program.threads {
+                let both = |own: &CoreSet| own.iter().filter(|core| cores.contains(*core)).collect();
+                let own: CoreSet = thread.affinity.as_ref().map_or_else(|| cores.clone(), both);
+                thread.affinity = Some(if own.is_empty() { cores.clone() } else { own });
+            }
+            program
+        })
+    }
+
     /// The same applications under another task policy, see [`Program::with_task_policy`].
     #[must_use]
     pub fn with_task_policy(&self, policy: &str) -> Workload {

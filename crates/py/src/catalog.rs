@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use ampsched_model::{
-    Catalog as ModelCatalog, FileKind, KindCycles, Machine as ModelMachine, MissCycles, Ns,
+    Catalog as ModelCatalog, CoreId, FileKind, KindCycles, Machine as ModelMachine, MissCycles, Ns,
     SPIN_US_MAX, SPINNABLE, Workload as ModelWorkload, energy_models, kind_cycles, miss_cycles,
 };
 use ampsched_recording::Replayed;
@@ -460,6 +460,11 @@ impl Workload {
             return Err(pyo3::exceptions::PyValueError::new_err(message));
         }
         Ok(Workload { inner: self.inner.with_net_ratios(factor) })
+    }
+
+    /// The same applications on these cores only, as under taskset.
+    fn on_cores(&self, cores: Vec<usize>) -> Workload {
+        Workload { inner: self.inner.on_cores(&cores.into_iter().map(CoreId::from).collect()) }
     }
 
     /// The same applications whose regions are worked on under another task policy, such as `cats:steal=1`.

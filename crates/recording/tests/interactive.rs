@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use ampsched_model::Op;
 use ampsched_recording::import::{Options, import};
-use ampsched_recording::{Options as ReplayOptions, Recording, Sharing, interactive, replay};
+use ampsched_recording::{Options as ReplayOptions, Recording, interactive, replay};
 use ampsched_sim::Outcome;
 use common::{Script, catalog, profile, recording, replayed, run_on};
 
@@ -96,7 +96,7 @@ fn imported(text: &str) -> Recording {
 fn run(recording: &Recording, speed: f64) -> Outcome {
     let mut machine = catalog().machine("sym-2").unwrap();
     machine.costs = Default::default();
-    let options = ReplayOptions { profile: profile(), speed, sharing: Sharing::None };
+    let options = ReplayOptions { profile: profile(), speed, ..ReplayOptions::default() };
     run_on(&machine, &replay(recording, &options), "cfs").unwrap()
 }
 

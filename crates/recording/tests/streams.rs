@@ -2,7 +2,7 @@
 
 mod common;
 
-use ampsched_recording::{Event, Info, Kind, Options, Recording, Sharing, Thread, replay};
+use ampsched_recording::{Event, Info, Kind, Options, Recording, Thread, replay};
 use common::{catalog, profile, replayed, run_on};
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn recording(threads: &[Script<'_>]) -> Recording {
 fn makespan_ms(recording: &Recording, speed: f64) -> f64 {
     let mut machine = catalog().machine("sym-4").unwrap();
     machine.costs = Default::default();
-    let options = Options { profile: profile(), speed, sharing: Sharing::None };
+    let options = Options { profile: profile(), speed, ..Options::default() };
     let makespan_ns = run_on(&machine, &replay(recording, &options), "cfs").unwrap().makespan_ns;
     (makespan_ns as f64 / 1e3).round() / 1e3
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use ampsched_policy::REGISTRY;
-use ampsched_recording::{Kind, Options, Recording, Sharing, Wake, replay};
+use ampsched_recording::{Kind, Options, Recording, Wake, replay};
 use common::{Script, catalog, profile, recording, replayed, run_on};
 
 use Kind::{

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
     from ampsched.recording.check import Check
     from ampsched.recording.goals import GoalName
+    from ampsched.statistics import Estimate
 
 EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads 4",
@@ -111,7 +112,7 @@ def advise(
     *,
     output: Output,
 ) -> None:
-    """Which policy is best for your program, by how much, how sure that is, and how to run it now.
+    """Which policy and which cores are best for your program, by how much, how sure that is, and how to run it now.
 
     The recording is replayed on the machine under each policy: work and dependences, beside the system's own noise.
     First it is replayed on the cores that it was made on, on slower and faster ones, and on a single one. There is no
@@ -222,9 +223,22 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
             f"loops: {advice.sharing.share:.0%} of its work is shares of loops; taken piece by piece, as by a task "
             f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
         )
-    if not advice.is_worth_it:
-        return [*told, f"here: leave it as it is, under {BASELINE}"]
-    return [*told, _how(advice, f"-- {shlex.join(command)}" if command else advice.target)]
+    target = f"-- {shlex.join(command)}" if command else advice.target
+    return [*told, *_core_lines(advice), f"here: {_how(advice, target)}"]
+
+
+def _core_lines(advice: Advice) -> list[str]:
+    """What some of the cores only would make of it."""
+    shown = advice.on_cores[:SHOWN]
+    width = max((len(f"{each.name} ({each.cores.list})") for each in shown), default=0)
+    told = [
+        f"  {f'{each.name} ({each.cores.list})':<{width}}  {_change(advice, each.change)}" for each in shown
+    ]
+    return (
+        [f"which cores? some only, as by taskset (best {len(shown)} of {len(advice.on_cores)}):", *told]
+        if told
+        else []
+    )
 
 
 def _choice_lines(advice: Advice) -> list[str]:
@@ -244,14 +258,16 @@ def _choice_lines(advice: Advice) -> list[str]:
 
 
 def _choice_line(advice: Advice, choice: Choice) -> str:
-    change, metric = choice.change, advice.metric
+    return f"  {choice.policy:<16} {_change(advice, choice.change)}"
+
+
+def _change(advice: Advice, change: Estimate) -> str:
+    """What is compared, and by how much it changes."""
+    metric, baseline = advice.metric, advice.baseline_value.mean
     if metric.is_share:
-        value = metric.text(advice.baseline_value.mean + change.mean)
-        return (
-            f"  {choice.policy:<16} {value}  {100 * change.mean:+7.1f} ±{100 * change.half_width:.1f} points"
-        )
-    value = metric.text(advice.baseline_value.mean * (1 + change.mean))
-    return f"  {choice.policy:<16} {value}  {change.mean:+7.1%} ±{change.half_width:.1%}"
+        by = f"{100 * change.mean:+7.1f} ±{100 * change.half_width:.1f} points"
+        return f"{metric.text(baseline + change.mean)}  {by}"
+    return f"{metric.text(baseline * (1 + change.mean))}  {change.mean:+7.1%} ±{change.half_width:.1%}"
 
 
 def _sensitivity(advice: Advice) -> str:
@@ -265,10 +281,18 @@ def _sensitivity(advice: Advice) -> str:
 
 
 def _how(advice: Advice, target: str) -> str:
-    """How the policy that is suggested runs here and now; if it does not, the best one that does."""
+    """How what is suggested runs here and now; of policies that do not, the best one that does."""
     from ampsched.live.program import refusal
+    from ampsched.recording.advice import BASELINE
 
-    best = advice.best.policy
+    cores = advice.best_on_cores
+    if cores is not None:
+        target = _on_cores(target, cores.cores.list)
+        if cores.policy == BASELINE:
+            return target.removeprefix("-- ")
+    elif not advice.is_worth_it:
+        return f"leave it as it is, under {BASELINE}"
+    best = advice.best.policy if cores is None else cores.policy
     for choice in advice.suggested:
         try:
             if refusal(choice.policy, []):
@@ -276,7 +300,14 @@ def _how(advice: Advice, target: str) -> str:
         except InputError:
             break
         run = f"ampsched live run --policy {choice.policy} {target}"
-        if choice is advice.suggested[0]:
-            return f"here: {run}"
-        return f"here: {best} cannot run (see: ampsched live doctor), {choice.policy} can ({choice.change.mean:+.1%}): {run}"
-    return f"here: {best} cannot run (see: ampsched live doctor); on virtual cores: ampsched vm run --policy {best} ..."
+        if choice.policy == best:
+            return run
+        return f"{best} cannot run (see: ampsched live doctor), {choice.policy} can ({choice.change.mean:+.1%}): {run}"
+    return f"{best} cannot run (see: ampsched live doctor); on virtual cores: ampsched vm run --policy {best} ..."
+
+
+def _on_cores(target: str, cpus: str) -> str:
+    """The target on some of the cores only."""
+    if target.startswith("--pid"):
+        return f"taskset --all-tasks --cpu-list --pid {cpus} PID"
+    return f"-- taskset --cpu-list {cpus} {target.removeprefix('-- ')}"

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ from ampsched.placed import NOISE
 from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, Check, check
 from ampsched.recording.conditions import Conditions, pose
+from ampsched.recording.cores import Cores, core_sets
 from ampsched.recording.files import load
 from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, has_power, metric_of
 from ampsched.recording.model_error import ModelError, model_error
@@ -85,6 +87,28 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class OnCores:
+    """A policy for the program while it may use some of the cores only.
+
+    Attributes:
+        cores: Which.
+        policy: The policy; the baseline: only ``taskset`` is needed.
+        change: Of what the goal compares, against the baseline on all cores.
+        draws: What the goal compares, of each draw.
+    """
+
+    cores: Cores
+    policy: str
+    change: Estimate
+    draws: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """Such as ``linux, only big``."""
+        return f"{self.policy}, {self.cores.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Sharing:
     """What a task runtime, or dynamic loops, would gain under the baseline.
 
@@ -117,6 +141,8 @@ class Advice:
         target: Arguments of ``ampsched live run`` for the same program.
         model_error: How far predictions of such programs were off where that was measured.
         verdict: What may be said of the best policy.
+        on_cores: The baseline and the best policy on some of the cores only, the best first.
+        setting: What may be said of the best of all: a policy, some of the cores, or both.
         conditions: Under which they were compared, in words.
     """
 
@@ -135,6 +161,8 @@ class Advice:
     target: str
     model_error: ModelError
     verdict: Verdict
+    on_cores: tuple[OnCores, ...]
+    setting: Verdict
     conditions: tuple[str, ...]
 
     @property
@@ -150,6 +178,20 @@ class Advice:
     def answer(self, machine: str) -> list[str]:
         """The answer in lines, with a name for the machine."""
         return sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
+
+    @property
+    def best_on_cores(self) -> OnCores | None:
+        """The cores to use and the policy there, if that is the best setting and worth it.
+
+        Cores under the baseline come first if they are no worse: they need nothing but ``taskset``.
+        """
+        if not self.setting.is_worth_it:
+            return None
+        simple = (
+            each for each in self.on_cores if each.policy == BASELINE and each.name in self.setting.alike
+        )
+        best = (each for each in self.on_cores if each.name == self.setting.best)
+        return next(simple, None) or next(best, None)
 
     @property
     def suggested(self) -> tuple[Choice, ...]:
@@ -183,6 +225,12 @@ class Advice:
             "baseline_s": self.baseline_value.mean if self.goal.name == "time" else None,
             "is_worth_it": self.is_worth_it,
             "verdict": asdict(self.verdict),
+            "on_cores": [
+                {"cores": each.cores.name, "cpus": list(each.cores.cpus), "policy": each.policy}
+                | {"change": each.change.mean, "half_width": each.change.half_width}
+                for each in self.on_cores
+            ],
+            "setting": asdict(self.setting),
             "text": self.answer(self.machine),
             "conditions": list(self.conditions),
             "choices": [
@@ -313,6 +361,19 @@ def advise(
             other = pose(catalog, recording, path, known, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
             best_if[word] = _choices(varied, metric)[0].policy
+    draws = {policy: metric.draws(comparison, policy) for policy in comparison.policies}
+    decide = partial(
+        judge,
+        errors=errors.of_changes if asked.name == "time" else None,
+        of_shares=metric.is_share,
+        margin=margin,
+    )
+    verdict = decide(draws)
+    tried = dict.fromkeys([BASELINE, verdict.best])
+    tell("the same on some of the cores")
+    on_cores = _on_cores(
+        conditions, catalog.machine(machine), tuple(tried), comparison, metric, repeat, settings
+    )
     return Advice(
         name=info["name"],
         machine=comparison.mixes()[0][0],
@@ -329,12 +390,9 @@ def advise(
         comparison=comparison,
         target=_target(info),
         model_error=errors,
-        verdict=judge(
-            {policy: metric.draws(comparison, policy) for policy in comparison.policies},
-            errors.of_changes if asked.name == "time" else None,
-            of_shares=metric.is_share,
-            margin=margin,
-        ),
+        verdict=verdict,
+        on_cores=tuple(on_cores),
+        setting=decide({**draws, **{each.name: each.draws for each in on_cores}}),
     )
 
 
@@ -364,6 +422,27 @@ def _sharing(
     shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
     first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
     return Sharing(share, metric_of(TIME, shared).change(second, first))
+
+
+def _on_cores(
+    conditions: Conditions,
+    machine: Machine,
+    policies: tuple[str, ...],
+    comparison: Comparison,
+    metric: Metric,
+    repeat: int,
+    settings: dict[str, Any],
+) -> list[OnCores]:
+    """What some policies make of the program on some of the cores, the best first."""
+    first = comparison.select(*comparison.mixes()[0], BASELINE)
+    found = []
+    for cores in core_sets(machine):
+        workload = conditions.workload.on_cores(cores.cpus)
+        compared = api.compare(machine, workload, policies, repeat=repeat, limits=False, **settings)
+        for policy in policies:
+            change = metric.change(compared.select(*compared.mixes()[0], policy), first)
+            found.append(OnCores(cores, policy, change, tuple(metric.draws(compared, policy))))
+    return sorted(found, key=lambda each: each.change.mean)
 
 
 def _choices(comparison: Comparison, metric: Metric) -> list[Choice]:

@@ -30,6 +30,7 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
             "The replay",
             (Facts(tuple(_facts(values))), *((Notes(tuple(values["notes"])),) if values["notes"] else ())),
         ),
+        _cores(values),
         *(
             behind.sections
             if behind
@@ -44,6 +45,27 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
         behind.groups if behind else (),
         certainty=certainty,
     )
+
+
+def _cores(values: Values) -> Section | None:
+    """What policies make of the program on some of the cores only."""
+    rows = [
+        Row(
+            (
+                Cell(each["cores"]),
+                Cell(" ".join(map(str, each["cpus"]))),
+                Cell(each["policy"]),
+                Cell(f"{percent(each['change'])} ±{number(100 * each['half_width'], 1)}", each["change"]),
+            ),
+            each["policy"],
+        )
+        for each in values.get("on_cores", ())
+    ]
+    if not rows:
+        return None
+    heads = (Head("cores", False), Head("CPUs", False), Head("policy", False), Head(_metric(values).lower()))
+    note = f"As by taskset, against {values['baseline']} on all cores; {MINUS} is better."
+    return Section("Which cores?", (Table("Some of the cores only", heads, tuple(rows), note),))
 
 
 def _answer(values: Values, name: str) -> tuple[str, str]:

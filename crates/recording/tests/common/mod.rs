@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ampsched_model::{App, Catalog, FileKind, Machine, Profile, Program, Workload};
 use ampsched_policy::build_policy;
-use ampsched_recording::{Event, Info, Kind, Options, Recording, Replay, Sharing, Thread, replay};
+use ampsched_recording::{Event, Info, Kind, Options, Recording, Replay, Thread, replay};
 use ampsched_sim::{Options as SimOptions, Outcome, SimError, simulate};
 
 /// A profile whose code takes half as long on big cores.

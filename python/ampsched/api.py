@@ -25,6 +25,7 @@ from ampsched.execution import (
 from ampsched.explaining import Explanation
 from ampsched.files import shown
 from ampsched.governor import Governors
+from ampsched.held_clocks import with_held_clocks
 from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
@@ -197,6 +198,9 @@ def compare(
         mixes, how, same_machine=True, limits=limits, processes=settings["jobs"], progress=progress
     )
     notes = [*_notes(settings), *(note for each in machines for note in machine_note(each))]
+    is_governed = Governors.of(settings["governor"]) != Governors()
+    held = (with_held_clocks(on, mix, is_governed).note for on in machines for mix in workloads)
+    notes += filter(None, dict.fromkeys(held))
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes))
 
 

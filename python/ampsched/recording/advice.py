@@ -14,6 +14,7 @@ from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
 from ampsched.catalog import Catalog, machine_note
 from ampsched.comparison import Comparison, per_seed
 from ampsched.execution import Progress
+from ampsched.held_clocks import with_held_clocks
 from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, NOISE, Check, check
 from ampsched.recording.counting import predicted_speedup
@@ -114,6 +115,7 @@ class Advice:
         comparison: The runs behind it.
         target: Arguments of ``ampsched live run`` for the same program.
         model_error: How far predictions of such programs were off where that was measured.
+        clocks: How clocks are bounded as in the trace, or why not; empty if nothing is known of that.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Advice:
     comparison: Comparison
     target: str
     model_error: ModelError
+    clocks: str = ""
 
     @property
     def best(self) -> Choice:
@@ -279,6 +282,7 @@ def advise(
     info = json.loads(recording.info)
     speedup, known = _speedup(info, catalog, machine, speedup, usual_speedup)
     replay = replayed(catalog, recording, path, speedup=speedup)
+    clocks = with_held_clocks(catalog.machine(machine), replay.workload, asked.governor != "none").note
     tell(f"comparing {len(names)} policies")
     settings: dict[str, Any] = {
         "noise": NOISE,
@@ -310,7 +314,8 @@ def advise(
         sharing=_sharing(recording, path, catalog, machine, speedup, comparison, repeat, settings)
         if asked.name == "time"
         else None,
-        notes=(*replay.notes, *machine_note(catalog.machine(machine))),
+        notes=(*replay.notes, *([clocks] if clocks else []), *machine_note(catalog.machine(machine))),
+        clocks=clocks,
         comparison=comparison,
         target=_target(info),
         model_error=model_error(recording, checked.follows),

@@ -14,9 +14,9 @@ const ONLY: f64 = 0.995;
 /// Limits in kHz that were in force, the lowest first.
 type Pair = (u32, u32);
 
-/// Limits of one clock as the trace goes on.
+/// Limits of one clock up to a moment of the trace.
 #[derive(Debug, Default)]
-struct Told {
+struct LimitsSoFar {
     /// In force since then; none: nobody has told any yet.
     now: Option<Pair>,
     since_ns: u64,
@@ -25,7 +25,7 @@ struct Told {
     seen_khz: Option<Pair>,
 }
 
-impl Told {
+impl LimitsSoFar {
     fn change(&mut self, at_ns: u64, limits: Option<Pair>) {
         *self.held_ns.entry(self.now).or_default() += at_ns.saturating_sub(self.since_ns);
         (self.now, self.since_ns) = (limits, self.since_ns.max(at_ns));
@@ -44,8 +44,10 @@ impl Told {
 /// The bounds of each clock of a machine, in the order of its domains; those of the time from `begin_ns` to `end_ns`
 /// count. Empty if no event tells any of any clock.
 pub fn held(events: &[Raw], domains: &[Domain], begin_ns: u64, end_ns: u64) -> Vec<TracedClock> {
-    let mut told: Vec<Told> =
-        domains.iter().map(|_| Told { since_ns: begin_ns, ..Told::default() }).collect();
+    let mut told: Vec<LimitsSoFar> = domains
+        .iter()
+        .map(|_| LimitsSoFar { since_ns: begin_ns, ..LimitsSoFar::default() })
+        .collect();
     let place = |cpu: u16| domains.iter().position(|domain| domain.cores.contains(&cpu));
     for raw in events {
         match raw.what {
@@ -61,7 +63,7 @@ pub fn held(events: &[Raw], domains: &[Domain], begin_ns: u64, end_ns: u64) -> V
             _ => {}
         }
     }
-    let clock = |(domain, mut told): (&Domain, Told)| {
+    let clock = |(domain, mut told): (&Domain, LimitsSoFar)| {
         let last = told.now;
         told.change(end_ns, last);
         let seen_khz = told.seen_khz;

@@ -2,6 +2,11 @@
 
 from typing import TypedDict
 
+Laws = tuple[list[int | None], list[tuple[str, int, int, int]], list[dict[str, float]]]
+"""What a replay must obey: work of threads in ns; bonds of cause and effect; parts of the critical path by speed."""
+CoreDomain = tuple[list[int], int, list[int], float | None, list[tuple[int, float]]]
+"""Cores with one clock: their numbers, class, clocks in MHz, speed, points of operation."""
+
 
 class ParamRow(TypedDict):
     """A parameter of a policy, governor, task policy or task program."""

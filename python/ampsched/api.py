@@ -25,6 +25,7 @@ from ampsched.execution import (
 from ampsched.explaining import Explanation
 from ampsched.files import shown
 from ampsched.governor import Governors
+from ampsched.held_clocks import with_held_clocks
 from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
@@ -204,9 +205,12 @@ def compare(
     runs = run_mixes(
         mixes, how, same_machine=True, limits=limits, processes=settings["jobs"], progress=progress
     )
+    is_governed = Governors.of(settings["governor"]) != Governors()
+    held = (with_held_clocks(on, mix, is_governed).note for on, mix in stopped)
     notes = [
         *_notes(settings),
         *(note for each in placed for note in each.notes(len(placed) > 1)),
+        *filter(None, dict.fromkeys(held)),
         *(note for each in machines for note in machine_note(each)),
     ]
     recorded = {

@@ -72,15 +72,16 @@ class Catalog:
     def machine(self, machine: "str | Path | Machine") -> Machine:
         """The machine of that name, or that a file describes.
 
-        ``exynos5422:big=2@1600:little=0`` is a part of it: two big cores at up to 1600 MHz, no little core. ``this``
-        is this computer at this moment.
+        ``exynos5422:big=2@1600:little=0`` is a part of it: two big cores at up to 1600 MHz, no little core.
+        ``exynos5422:big@600-1600`` bounds its clock, as Linux does for who writes ``scaling_min_freq`` and
+        ``scaling_max_freq``. ``this`` is this computer at this moment.
 
         Raises:
             InputError: If there is no such name, file or part, or the file is wrong.
         """
         if isinstance(machine, Machine):
             return machine
-        whole, shares = split_shares(str(machine))
+        whole, shares = split_shares(str(machine), "=@")
         if shares:
             return self.machine(whole).part(shares)
         if not is_path(machine):
@@ -234,10 +235,10 @@ def _split_path(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def split_shares(text: str) -> tuple[str, list[str]]:
-    """Splits ``name:key=value:key=value`` into the name or path and the rest."""
+def split_shares(text: str, signs: str = "=") -> tuple[str, list[str]]:
+    """Splits ``name:key=value:key=value`` into the name or path and the rest, whose first has one of the signs."""
     whole, *shares = text.split(":")
-    return (whole, shares) if shares and "=" in shares[0] else (text, [])
+    return (whole, shares) if shares and set(signs) & set(shares[0]) else (text, [])
 
 
 def _add(core: _core.Catalog, kind: Kind, path: str, text: str) -> None:

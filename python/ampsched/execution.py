@@ -21,6 +21,7 @@ from ampsched.explaining import Explanation
 from ampsched.factors import Factors
 from ampsched.files import writing
 from ampsched.governor import Governors
+from ampsched.held_clocks import with_held_clocks
 from ampsched.limits import Limit
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.noise import Noise
@@ -83,10 +84,12 @@ class _Jobs:
         }
         # By what all policies have in common; the objects are kept, so that no other ones get their numbers.
         self._alone: dict[tuple[object, ...], tuple[_core.AloneFacts, Machine, Workload]] = {}
+        self._held: dict[tuple[int, int], tuple[Machine, Machine, Workload]] = {}
 
     def job(
         self, machine: Machine, order: CoreOrder, workload: Workload, policy: PolicySpec, seed: int
     ) -> _core.Job:
+        machine = self._as_traced(machine, workload)
         numbered = ordered(machine, order)
         python = policy.make is not None
         key = (id(machine), order, id(workload), seed)
@@ -101,6 +104,15 @@ class _Jobs:
             alone=alone,
             **self._settings,
         )
+
+    def _as_traced(self, machine: Machine, workload: Workload) -> Machine:
+        """The machine with clocks bounded as when the workload was traced, where governors set them."""
+        key = (id(machine), id(workload))
+        if key not in self._held:
+            is_governed = bool(self._settings["governors"])
+            held = with_held_clocks(machine, workload, is_governed).machine
+            self._held[key] = (held, machine, workload)
+        return self._held[key][0]
 
 
 def ordered(machine: Machine, order: CoreOrder) -> Machine:

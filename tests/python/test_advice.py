@@ -11,11 +11,12 @@ from ampsched._core import simulated_counter_names, simulated_counters
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import Recording, load, save
-from ampsched.recording.advice import BASELINE, FIRST_CHOICE, Choice, advise
+from ampsched.recording.advice import BASELINE, Choice, advise
 from ampsched.recording.check import check
 from ampsched.recording.imports import import_file
 from ampsched.recording.machine import machine_text, recorded_machine
 from ampsched.recording.model_error import KINDS, kind_of, model_error
+from ampsched.recording.refusal import FIRST_CHOICE
 from ampsched.statistics import Estimate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,13 +135,40 @@ def test_counters_of_the_machines_cores_tell_the_speedup(tmp_path: Path) -> None
 
 
 def test_a_replay_that_misses_the_recording_is_no_basis(tmp_path: Path) -> None:
-    slow = edited(UNEVEN, tmp_path, wall_ns=400_000_000, foreign=0.4, machine="")
+    slow = edited(UNEVEN, tmp_path, wall_ns=400_000_000, foreign=0.08, machine="")
     with pytest.raises(
         InputError,
-        match=rf"too far apart for advice: other programs took 40% of the CPUs' time.*{FIRST_CHOICE}",
+        match=rf"too far apart for advice: other programs took 8% of the CPUs' time.*{FIRST_CHOICE}",
     ):
         advise(slow, "2B2S", POLICIES, repeat=2)
-    assert advise(slow, "2B2S", POLICIES, repeat=2, anyway=True).check.error < -0.5
+    found = advise(slow, "2B2S", POLICIES, repeat=2, anyway=True)
+    assert found.check.error < -0.5
+    assert "too far apart for advice" in found.answer("2B2S")[0]
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        (
+            {"foreign": 0.75},
+            r"other programs took 75% of the CPUs' time meanwhile, at most 10% .*quiet computer",
+        ),
+        ({"exit_code": 1}, "the program has ended with exit code 1: no basis"),
+        ({"exit_code": 139}, "the program was ended by SIGSEGV"),
+    ],
+)
+def test_what_disturbed_a_recording_is_refused_and_said(
+    tmp_path: Path, facts: dict[str, float], message: str
+) -> None:
+    """Recordings made while others used 75 to 91 % of the processor were accepted."""
+    disturbed = edited(UNEVEN, tmp_path, **facts)
+    with pytest.raises(InputError, match=message):
+        advise(disturbed, "2B2S", POLICIES, repeat=2)
+    found = advise(disturbed, "2B2S", POLICIES, repeat=2, anyway=True)
+    first, second, *_ = lines(found, "2B2S", [])
+    assert first == f"no basis of advice: {found.overridden[0]}"
+    assert second.startswith("Simulated on 2B2S: ")
+    assert advise(UNEVEN, "2B2S", POLICIES, repeat=2).overridden == ()
 
 
 def test_a_recording_says_on_what_it_was_made(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from ampsched import Catalog, InputError
 from ampsched._core import CoreKind
 from ampsched.cli import main
 from ampsched.recording import each_kind, load
-from ampsched.recording.advice import _speedup
 from ampsched.recording.each_kind import measure_speedup
+from ampsched.recording.speedups import known_speedup
 
 CPUS = sorted(os.sched_getaffinity(0))
 FIRST = CoreKind("first", "cortex-a57", CPUS[:1])
@@ -66,10 +66,11 @@ def test_record_keeps_what_was_measured_and_advice_uses_it_where_the_kinds_are_t
     assert re.search(r"times as fast on cortex-a5\d as on cortex-a5\d, by CPU time", said)
     info = json.loads(load(out).info)
     assert info["speedup"] >= 1
-    speedup, known = _speedup(info, Catalog.shipped(), "2B2S", None, None)
+    found = known_speedup(info, Catalog.shipped(), "2B2S")
+    speedup, known = found.ratio, found.text
     assert speedup == info["speedup"]
     assert known.startswith(f"{speedup:.2f}, measured on cortex-a5")
-    assert _speedup(info, Catalog.shipped(), "exynos5422", None, 1.7)[0] == 1.7
+    assert known_speedup(info, Catalog.shipped(), "exynos5422", usual=1.7).ratio == 1.7
 
 
 def test_where_all_cores_are_alike_the_command_is_not_even_run(

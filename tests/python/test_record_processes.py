@@ -17,8 +17,8 @@ from ampsched import simulate
 from ampsched.catalog import Catalog
 from ampsched.children import cpu_s_of_children
 from ampsched.recording import load, preload
-from ampsched.recording.advice import FOLLOWS_MIN
 from ampsched.recording.check import check
+from ampsched.recording.refusal import FOLLOWS_MIN
 from ampsched.recording.replay import replayed
 
 # A busy host may hold programs up while they are recorded.

@@ -8,6 +8,7 @@ mod amount;
 mod attrs;
 mod budget;
 mod catalog;
+mod clock_bounds;
 mod core_model;
 mod energy_model;
 mod error;
@@ -48,6 +49,7 @@ pub use attrs::{
 };
 pub use budget::{Budget, memory_for};
 pub use catalog::{Catalog, FileKind, MadeProgram};
+pub use clock_bounds::{ClockBounds, HeldClock};
 pub use core_model::{
     CoreParams, CounterRates, CpiStack, KindCycles, LINE_BYTES, MemoryDemand, MissCycles, Pipeline,
     Refill, StallCounters, counters, cpi_stack, cycles_per_instruction, kind_cycles,

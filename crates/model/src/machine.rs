@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::rtapp::run_loop;
 use crate::{
-    BoardPower, Calibration, ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView,
-    Memory, Ns, Sharing, Thermal, speed_ips,
+    BoardPower, Calibration, ClassId, ClockBounds, ClusterId, ClusterPower, CoreId, CoreParams,
+    KernelView, Memory, Ns, Sharing, Thermal, speed_ips,
 };
 
 /// An operating performance point of a cluster.
@@ -44,10 +44,12 @@ pub struct Cluster {
     /// The highest frequency in MHz while 1, 2, ... cores of its class are active; the last one holds for more. Two
     /// threads of a core (SMT) count once. Empty: always the highest operating point.
     pub turbo_mhz: Vec<u32>,
+    /// Bounds of its clock that were named; none: all its operating points.
+    pub bounds: Option<ClockBounds>,
 }
 
 impl Cluster {
-    /// The highest frequency in MHz.
+    /// The highest frequency in MHz, whatever bounds allow: what capacities and ratios of speeds refer to.
     pub fn max_mhz(&self) -> u32 {
         self.opps.last().map_or(0, |opp| opp.mhz)
     }

@@ -1,4 +1,4 @@
-//! A part of a machine: some cores switched off, clocks capped.
+//! A part of a machine: some cores switched off, clocks capped or bounded.
 
 use crate::{ClassId, Cluster, InputError, Machine, Opp, suggest};
 
@@ -6,32 +6,68 @@ use crate::{ClassId, Cluster, InputError, Machine, Opp, suggest};
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Share {
     cluster: String,
-    cores: usize,
-    max_mhz: Option<u32>,
+    /// None: all of them.
+    cores: Option<usize>,
+    clock: Clock,
+}
+
+/// What is left of a cluster's clock, in MHz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    All,
+    /// Operating points above are gone.
+    Cap(u32),
+    /// It is kept within bounds.
+    Bounds(Option<u32>, Option<u32>),
 }
 
 impl Share {
-    /// Reads `big=2` or `big=2@1600`.
+    /// Reads `big=2`, `big=2@1600`, `big=2@600-1600`, `big@600-`.
     fn parse(text: &str) -> Option<Self> {
-        let (cluster, rest) = text.split_once('=')?;
-        let (cores, max_mhz) = match rest.split_once('@') {
-            Some((cores, mhz)) => (cores, Some(mhz.parse().ok()?)),
-            None => (rest, None),
+        let (what, clock) = match text.split_once('@') {
+            Some((what, clock)) => (what, Clock::parse(clock)?),
+            None => (text, Clock::All),
         };
-        let cores = cores.parse().ok()?;
-        (!cluster.is_empty()).then(|| Self { cluster: cluster.to_owned(), cores, max_mhz })
+        let (cluster, cores) = match what.split_once('=') {
+            Some((cluster, cores)) => (cluster, Some(cores.parse().ok()?)),
+            None => (what, None),
+        };
+        let says_something = cores.is_some() || clock != Clock::All;
+        (says_something && !cluster.is_empty()).then(|| Self {
+            cluster: cluster.to_owned(),
+            cores,
+            clock,
+        })
+    }
+}
+
+impl Clock {
+    /// Reads what stands behind `@`.
+    fn parse(text: &str) -> Option<Self> {
+        let Some((min, max)) = text.split_once('-') else {
+            return text.parse().ok().map(Self::Cap);
+        };
+        let bound = |text: &str| match text {
+            "" => Some(None),
+            mhz => mhz.parse().ok().map(Some),
+        };
+        Some(Self::Bounds(bound(min)?, bound(max)?))
     }
 }
 
 impl Machine {
-    /// The machine with only some of its cores on and with capped clocks: `big=2@1600` leaves two cores of cluster
-    /// `big`, and of its operating points those up to 1600 MHz. Clusters that are not named stay whole; one of which
-    /// nothing is left is off and draws no power. Stated ratios of speeds refer to the clusters' highest frequencies
-    /// that are left, and to the fastest cluster even if it is off.
+    /// The machine with only some of its cores on, and with capped or bounded clocks: `big=2@1600` leaves two cores of
+    /// cluster `big`, and of its operating points those up to 1600 MHz. Clusters that are not named stay whole; one of
+    /// which nothing is left is off and draws no power. Stated ratios of speeds refer to the clusters' highest
+    /// frequencies that are left, and to the fastest cluster even if it is off.
+    ///
+    /// `big=2@600-1600`, `big@600-`, `big@-1600` and `big@-` bound the clock as Linux does for who writes
+    /// `scaling_min_freq` and `scaling_max_freq`: ratios of speeds and capacities stay those at the highest frequency
+    /// that the cluster has.
     ///
     /// # Errors
-    /// A share of another form, a cluster that does not exist or is named twice, more cores than it has, a clock below
-    /// or above its operating points, or no core at all.
+    /// A share of another form, a cluster that does not exist or is named twice, more cores than it has, a cap below
+    /// or above its operating points, bounds with none between them, or no core at all.
     pub fn part(&self, shares: &[&str]) -> Result<Machine, InputError> {
         let mut machine = self.clone();
         machine.name = format!("{}:{}", self.name, shares.join(":"));
@@ -40,7 +76,9 @@ impl Machine {
         let mut named: Vec<String> = Vec::new();
         for text in shares {
             let share = Share::parse(text).ok_or_else(|| {
-                error(format!("{text:?} is not of the form CLUSTER=CORES or CLUSTER=CORES@MHZ"))
+                error(format!(
+                    "{text:?} is not of the form CLUSTER=CORES, CLUSTER=CORES@MHZ or CLUSTER=CORES@MIN-MAX"
+                ))
             })?;
             let names = self.clusters.iter().map(|cluster| cluster.name.as_str());
             let Some(place) = names.clone().position(|name| name == share.cluster) else {
@@ -84,12 +122,21 @@ impl Machine {
 impl Cluster {
     /// Takes cores and operating points away.
     fn shrink(&mut self, share: &Share) -> Result<(), String> {
-        if share.cores > self.cores.len() {
-            let (name, cores) = (&self.name, self.cores.len());
-            return Err(format!("{} cores of cluster {name}, which has {cores}", share.cores));
+        let (name, whole) = (&self.name, self.cores.len());
+        let cores = share.cores.unwrap_or(whole);
+        if cores > whole {
+            return Err(format!("{cores} cores of cluster {name}, which has {whole}"));
         }
-        self.cores.truncate(share.cores);
-        let Some(max_mhz) = share.max_mhz else { return Ok(()) };
+        self.cores.truncate(cores);
+        match share.clock {
+            Clock::All => Ok(()),
+            Clock::Cap(max_mhz) => self.cap(max_mhz),
+            Clock::Bounds(min_mhz, max_mhz) => self.bound(min_mhz, max_mhz),
+        }
+    }
+
+    /// Takes operating points away that are above.
+    fn cap(&mut self, max_mhz: u32) -> Result<(), String> {
         let mhz = |opp: Option<&Opp>| opp.map_or(0, |opp| opp.mhz);
         let (lowest, highest) = (mhz(self.opps.first()), mhz(self.opps.last()));
         if !(lowest..=highest).contains(&max_mhz) {
@@ -140,6 +187,31 @@ mod tests {
     }
 
     #[test]
+    fn bounds_round_inwards_and_leave_capacities_alone() {
+        let whole = machine();
+        let part = whole.part(&["big=2@700-1999", "little@801-"]).unwrap();
+        let [little, big] = part.clusters.as_slice() else { panic!("two clusters") };
+        let bounds = |cluster: &Cluster| cluster.bounds.map(|it| (it.min_mhz, it.max_mhz));
+        assert_eq!((bounds(big), big.max_mhz(), big.highest_opp()), (Some((800, 1600)), 2000, 1));
+        assert_eq!((bounds(little), little.cores.len()), (Some((1600, 2000)), 4));
+        let clocks = |cluster: &Cluster| cluster.opps.iter().map(|opp| opp.mhz).collect::<Vec<_>>();
+        assert_eq!((clocks(little), clocks(big)), (vec![1600, 2000], vec![800, 1600, 2000]));
+        assert_eq!((little.highest_opp(), part.reference.is_none()), (1, true));
+        let highest = |machine: &Machine| {
+            crate::energy_models(machine)
+                .iter()
+                .map(|points| points.last().copied())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(highest(&part), highest(&whole));
+        let all = whole.part(&["big@-"]).unwrap();
+        assert_eq!(
+            (bounds(&all.clusters[1]), clocks(&all.clusters[1]).len()),
+            (Some((800, 2000)), 3)
+        );
+    }
+
+    #[test]
     fn a_cluster_that_is_off_still_sets_the_ratio() {
         let little = machine().part(&["big=0@1600", "little=4@800"]).unwrap();
         assert_eq!((little.cores(), little.clusters.len()), (4, 1));
@@ -158,15 +230,25 @@ mod tests {
         );
         assert_eq!(error(&["big=5"]), "machine m:big=5: 5 cores of cluster big, which has 4");
         assert!(
-            error(&["big"])
-                .contains("\"big\" is not of the form CLUSTER=CORES or CLUSTER=CORES@MHZ")
+            error(&["big"]).contains(
+                "\"big\" is not of the form CLUSTER=CORES, CLUSTER=CORES@MHZ or CLUSTER="
+            )
         );
-        assert!(error(&["big=1@x"]).contains("is not of the form"));
+        for form in ["big=1@x", "big@", "big=@600-", "@600-", "big@6-x", "big@6-7-8"] {
+            assert!(error(&[form]).contains("is not of the form"), "{form}");
+        }
         assert!(error(&["big=1", "big=2"]).contains("named twice"));
         for mhz in [700, 2001, 3000] {
             let error = error(&[&format!("big=1@{mhz}")]);
             assert!(error.contains("but its frequencies are 800 to 2000 MHz"), "h34_13: {error}");
         }
         assert!(error(&["big=0", "little=0"]).contains("no core is left"));
+        assert_eq!(
+            error(&["big@900-1500"]),
+            "machine m:big@900-1500: cluster big has no frequency from 900 MHz on up to 1500 MHz: they are 800, 1600, 2000 MHz"
+        );
+        for form in ["big@2001-", "big@-799", "big@1600-800"] {
+            assert!(error(&[form]).contains("they are 800, 1600, 2000 MHz"), "{form}");
+        }
     }
 }

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Amount, Cluster, CodePtr, CoreId, CoreSet, Ns, ObjectId, Profile, ProfileId, SchedAttrs,
-    SchedClass, TaskGroup,
+    Amount, Cluster, CodePtr, CoreId, CoreSet, HeldClock, Ns, ObjectId, Profile, ProfileId,
+    SchedAttrs, SchedClass, TaskGroup,
 };
 
 /// What a synchronisation object is.
@@ -386,6 +386,8 @@ pub struct Program {
     pub energy_ratio: Option<f64>,
     /// Where work that is stated in time takes that time.
     pub calibration: Calibration,
+    /// Of what was traced: the clocks of the traced machine, in the order of its clusters. Empty: nothing is known.
+    pub held_clocks: Vec<HeldClock>,
 }
 
 impl Program {

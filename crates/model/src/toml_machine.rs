@@ -208,6 +208,7 @@ impl ClusterTemplate {
             costs: self.costs,
             sharing: self.sharing,
             turbo_mhz: self.turbo_mhz.clone(),
+            bounds: None,
         }
     }
 }

@@ -15,6 +15,7 @@ fn cluster(class: u8, params: CoreParams, mhz: u32) -> Cluster {
         shares_l2: false,
         sharing: ampsched_model::Sharing::NONE,
         turbo_mhz: Vec::new(),
+        bounds: None,
         name: format!("class{class}"),
         class: ClassId(class),
         cores: vec![CoreId::from(usize::from(class))],

@@ -1,20 +1,19 @@
-//! Machines, programs and workloads by name.
+//! Machines, programs and workloads by name, and machines.
 
-use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
 use ampsched_model::{
-    Catalog as ModelCatalog, CoreId, FileKind, KindCycles, Machine as ModelMachine, MissCycles, Ns,
-    SPIN_US_MAX, SPINNABLE, Workload as ModelWorkload, energy_models, kind_cycles, miss_cycles,
+    Catalog as ModelCatalog, FileKind, KindCycles, Machine as ModelMachine, MissCycles,
+    energy_models, kind_cycles, miss_cycles,
 };
 use ampsched_recording::Replayed;
-use ampsched_task::{build_task_policy, parse_spec};
 use pyo3::prelude::*;
 
 use crate::error::{InputError, input};
 use crate::interrupt::interruptible;
 use crate::recording::Recording;
+use crate::workload::Workload;
 
 /// The words for kinds of files.
 const KINDS: [(&str, FileKind); 5] = [
@@ -307,10 +306,21 @@ impl Machine {
         Machine { inner: self.inner.only_little() }
     }
 
-    /// The machine with only some of its cores on and with capped clocks: ``["big=2@1600", "little=0"]``.
-    fn part(&self, shares: Vec<String>) -> PyResult<Machine> {
+    /// Of each cluster the bounds of its clock in MHz; none if none were named.
+    fn bounds(&self) -> Vec<Option<(u32, u32)>> {
+        let bounds =
+            |cluster: &ampsched_model::Cluster| cluster.bounds.map(|it| (it.min_mhz, it.max_mhz));
+        self.inner.clusters.iter().map(bounds).collect()
+    }
+
+    /// The machine with only some of its cores on, and with capped or bounded clocks: ``["big=2@1600", "little=0"]``,
+    /// ``["big@600-1600"]``; under another name if one is given.
+    #[pyo3(signature = (shares, name=None))]
+    fn part(&self, shares: Vec<String>, name: Option<String>) -> PyResult<Machine> {
         let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
-        self.inner.part(&shares).map(|inner| Machine { inner }).map_err(|error| input(&error))
+        let mut inner = self.inner.part(&shares).map_err(|error| input(&error))?;
+        inner.name = name.unwrap_or(inner.name);
+        Ok(Machine { inner })
     }
 
     /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.
@@ -346,153 +356,5 @@ impl Machine {
     fn cluster(&self, index: usize) -> PyResult<&ampsched_model::Cluster> {
         let missing = || pyo3::exceptions::PyIndexError::new_err(format!("no cluster {index}"));
         self.inner.clusters.get(index).ok_or_else(missing)
-    }
-}
-
-/// A workload.
-#[pyclass(frozen, module = "ampsched._core")]
-pub struct Workload {
-    /// The workload.
-    pub inner: ModelWorkload,
-}
-
-#[pymethods]
-impl Workload {
-    #[getter]
-    fn name(&self) -> &str {
-        &self.inner.name
-    }
-
-    #[getter]
-    fn description(&self) -> &str {
-        &self.inner.description
-    }
-
-    /// The same under another name.
-    fn named(&self, name: String) -> Self {
-        let mut inner = self.inner.clone();
-        inner.name = name;
-        Self { inner }
-    }
-
-    /// Applications: name, program, threads at its start.
-    #[getter]
-    fn apps(&self) -> Vec<(String, String, u32)> {
-        let row = |app: &ampsched_model::App| {
-            (app.name.clone(), app.program.name.clone(), app.program.initial_threads())
-        };
-        self.inner.apps.iter().map(row).collect()
-    }
-
-    /// The energy ratio that each application's program states, if it does.
-    #[getter]
-    fn energy_ratios(&self) -> Vec<Option<f64>> {
-        self.inner.apps.iter().map(|app| app.program.energy_ratio).collect()
-    }
-
-    /// After how many ns each application's program stops where it is, if it does.
-    #[getter]
-    fn durations_ns(&self) -> Vec<Option<Ns>> {
-        self.inner.apps.iter().map(|app| app.program.duration_ns).collect()
-    }
-
-    /// Whether a program says by number which cores it may use.
-    #[getter]
-    fn names_cores(&self) -> bool {
-        self.inner.names_cores()
-    }
-
-    /// The workload for a machine that numbers the cores of `machine` in another order: named cores stay the same
-    /// cores.
-    fn renumbered(&self, machine: &Machine, to: &Machine) -> Workload {
-        Workload { inner: self.inner.renumbered(&machine.inner, &to.inner) }
-    }
-
-    /// The same applications, each stopped at a time in ns if it has not ended by then; all start before.
-    fn stopped_at(&self, at_ns: Ns) -> PyResult<Workload> {
-        if let Some(late) = self.inner.apps.iter().find(|app| app.start_ns >= at_ns) {
-            let (name, start_ms) = (&late.name, late.start_ns as f64 / 1e6);
-            let message = format!("starts at {start_ms} ms, when everything has been stopped");
-            return Err(InputError::new_err(format!("program {name} {message}")));
-        }
-        Ok(Workload { inner: self.inner.stopped_at(at_ns) })
-    }
-
-    /// The workload of one of its applications alone, started at once.
-    fn alone(&self, app: usize) -> PyResult<Workload> {
-        if app >= self.inner.apps.len() {
-            return Err(pyo3::exceptions::PyIndexError::new_err(format!("no application {app}")));
-        }
-        Ok(Workload { inner: self.inner.alone(app) })
-    }
-
-    /// The same applications with as many times as much work in each step: a factor for each application.
-    fn with_work(&self, factors: Vec<f64>) -> PyResult<Workload> {
-        let apps = self.inner.apps.len();
-        let are_sane = factors.iter().all(|factor| (1e-9..=1e9).contains(factor));
-        if factors.len() != apps || !are_sane {
-            let message = format!("{apps} factors from 1e-9 to 1e9 are needed");
-            return Err(pyo3::exceptions::PyValueError::new_err(message));
-        }
-        Ok(Workload { inner: self.inner.with_work(&factors) })
-    }
-
-    /// The same applications with threads that spin before they block: CPU time in us by kind of object.
-    fn spinning(&self, spin_us: BTreeMap<String, f64>) -> PyResult<Workload> {
-        let mut kinds = Vec::with_capacity(spin_us.len());
-        for (kind, us) in &spin_us {
-            if !SPINNABLE.contains(&kind.as_str()) || !(0.0..=SPIN_US_MAX).contains(us) {
-                let known = SPINNABLE.join(", ");
-                let message = format!(
-                    "threads cannot spin {us} us at a {kind:?}; 0 to {SPIN_US_MAX:e} us at: {known}"
-                );
-                return Err(pyo3::exceptions::PyValueError::new_err(message));
-            }
-            kinds.push((kind.as_str(), (us * 1000.0).round() as Ns));
-        }
-        Ok(Workload { inner: self.inner.spinning(&kinds) })
-    }
-
-    /// The same applications with other stated ratios of speeds: what exceeds 1 is so many times as much.
-    fn with_net_ratios(&self, factor: f64) -> PyResult<Workload> {
-        if !(0.0..=10.0).contains(&factor) {
-            let message = format!("a factor of ratios from 0 to 10 is needed, not {factor}");
-            return Err(pyo3::exceptions::PyValueError::new_err(message));
-        }
-        Ok(Workload { inner: self.inner.with_net_ratios(factor) })
-    }
-
-    /// The same applications on these cores only, as under taskset.
-    fn on_cores(&self, cores: Vec<usize>) -> Workload {
-        Workload { inner: self.inner.on_cores(&cores.into_iter().map(CoreId::from).collect()) }
-    }
-
-    /// The same applications whose regions are worked on under another task policy, such as `cats:steal=1`.
-    fn with_task_policy(&self, policy: &str) -> PyResult<Workload> {
-        let known = parse_spec(policy).and_then(|(name, params)| {
-            build_task_policy(name, &params).map_err(|error| error.to_string())
-        });
-        known.map_err(pyo3::exceptions::PyValueError::new_err)?;
-        Ok(Workload { inner: self.inner.with_task_policy(policy) })
-    }
-
-    /// The same applications in another order, by their numbers.
-    fn reordered(&self, order: Vec<usize>) -> PyResult<Workload> {
-        let mut sorted = order.clone();
-        sorted.sort_unstable();
-        if !sorted.into_iter().eq(0..self.inner.apps.len()) {
-            let message = "an order names every application once";
-            return Err(pyo3::exceptions::PyValueError::new_err(message));
-        }
-        Ok(Workload { inner: self.inner.reordered(&order) })
-    }
-
-    /// Everything that a simulation reads of it, as text: equal texts behave equally.
-    fn content(&self) -> String {
-        format!("{:?}", self.inner.apps)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Workload {}>", self.inner.name)
     }
 }

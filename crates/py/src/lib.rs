@@ -25,6 +25,7 @@ mod tasks;
 mod trace;
 mod view;
 mod words;
+mod workload;
 
 use pyo3::prelude::*;
 
@@ -64,7 +65,7 @@ mod _core {
     const FEATURES_MAX: usize = ampsched_model::limits::FEATURES_MAX;
 
     #[pymodule_export]
-    use super::catalog::{Catalog, Machine, Workload};
+    use super::catalog::{Catalog, Machine};
     #[pymodule_export]
     use super::computer::{CoreKind, core_domains, core_kinds, format_cpus, parse_cpus, wakeup_ns};
     #[pymodule_export]
@@ -110,4 +111,6 @@ mod _core {
     use super::view::{Event, Pick, Plan, ThreadStats, Topology, View};
     #[pymodule_export]
     use super::words::{rule_keys, words};
+    #[pymodule_export]
+    use super::workload::Workload;
 }

@@ -16,11 +16,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 
-use crate::catalog::{Machine, Workload};
+use crate::catalog::Machine;
 use crate::error;
 use crate::interrupt::interruptible;
 use crate::models::Models;
 use crate::noise::NoiseSources;
+use crate::workload::Workload;
 
 /// Where policies learn speed-ups from.
 #[pyclass(frozen, module = "ampsched._core")]

@@ -15,7 +15,9 @@ mod replay;
 pub use file::{MAGIC, Writer, read};
 pub use interactive::{FrameCount, Interactive, Period, interactive};
 pub use merge::{Clocked, Merged, merge};
-pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
+pub use model::{
+    Core, Event, HeldLimits, Info, Kind, Recording, Thread, TracedClock, UNKNOWN_CORE, Wake,
+};
 pub use raw::{Whole, from_raw, from_raw_and_pages};
 pub use replay::{
     Bond, Cause, Laws, Options, Part, Path, Replay, Replayed, Sharing, TYPICAL_PROFILE, laws,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ampsched_model::{InputError, SchedClass};
+use ampsched_model::{HeldClock, InputError, SchedClass};
 use serde::{Deserialize, Serialize};
 
 use crate::Merged;
@@ -302,6 +302,42 @@ pub struct Core {
     pub kind: String,
 }
 
+/// Limits of a clock that were in force.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeldLimits {
+    /// Lowest frequency in kHz.
+    pub min_khz: u32,
+    /// Highest frequency in kHz.
+    pub max_khz: u32,
+    /// Share of the recording in which they were, 0 to 1.
+    pub share: f64,
+}
+
+/// What a trace tells of one clock of the traced machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TracedClock {
+    /// The cores that have it.
+    pub cores: Vec<u16>,
+    /// The limits that were in force for longer than any others (`cpu_frequency_limits`), if any were told.
+    pub limits: Option<HeldLimits>,
+    /// Lowest and highest frequency in kHz that it had (`cpu_frequency`), if any was told.
+    pub seen_khz: Option<(u32, u32)>,
+}
+
+impl TracedClock {
+    /// What a replay keeps: the limits; if none were told, the lowest frequency that was seen. The highest seen is no
+    /// limit, as nobody may have wanted more.
+    pub fn held(&self, cores: &[Core]) -> HeldClock {
+        let kind = self.cores.first().and_then(|&core| cores.get(usize::from(core)));
+        HeldClock {
+            kind: kind.map_or(String::new(), |core| core.kind.clone()),
+            cores: self.cores.len(),
+            min_khz: self.limits.map(|it| it.min_khz).or(self.seen_khz.map(|(lowest, _)| lowest)),
+            max_khz: self.limits.map(|it| it.max_khz),
+        }
+    }
+}
+
 /// What is known of a recording as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -314,6 +350,9 @@ pub struct Info {
     pub recorder: String,
     /// The cores that the program could run on.
     pub cores: Vec<Core>,
+    /// The clocks of the machine that was traced, in the order of its clusters; empty if nothing is known of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<TracedClock>,
     /// The exact machine that it ran on, as `--machine` names it; empty if it was a real computer.
     pub machine: String,
     /// (CPU time on only the slowest kind of `machine`'s cores) / (the same on the fastest), if it was measured.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ampsched_model::SchedClass;
-use ampsched_recording::import::{Domain, Options, import};
+use ampsched_recording::import::{Domain, Options, Window, import};
 use ampsched_recording::{Kind, Recording, Wake, read, replay};
 
 /// One line of ftrace: what happened on a core at a time in ms, in whose turn.
@@ -170,4 +170,32 @@ fn the_kernel_tells_which_blocks_are_of_a_device() {
     assert_eq!(woken(None), Some((Kind::Io, storage, 10)));
     assert_eq!(woken(Some(1)), Some((Kind::Io, storage, 10)));
     assert_eq!(woken(Some(0)), Some((Kind::Block, outside, 10)));
+}
+
+fn limits(at_ms: f64, core: u16, min_khz: u32, max_khz: u32) -> Line<'static> {
+    (at_ms, 0, 0, "cpu_frequency_limits", format!("min={min_khz} max={max_khz} cpu_id={core}"))
+}
+
+#[test]
+fn of_several_limits_those_of_most_of_the_time_are_kept() {
+    let told = [limits(1.0, 2, 500, 900), limits(4.0, 1, 600, 800), limits(9.0, 2, 500, 900)];
+    let found = imported(&one_thread(&told), &of_machine());
+    let [other, own] = found.info.clocks.as_slice() else { panic!("two clocks") };
+    assert_eq!((other.limits, other.seen_khz), (None, None));
+    let held = own.limits.unwrap();
+    assert_eq!((held.min_khz, held.max_khz), (600, 800));
+    // 4 to 9 of 10 ms; for the first one nobody knows.
+    assert!((held.share - 0.5).abs() < 1e-9, "{}", held.share);
+    let found = read("r.ampr", &found.to_bytes()).unwrap();
+    let program = replay(&found, &ampsched_recording::Options::default()).program;
+    let bounds: Vec<_> =
+        program.held_clocks.iter().map(|it| (it.cores, it.min_khz, it.max_khz)).collect();
+    assert_eq!(bounds, [(1, None, None), (2, Some(600), Some(800))]);
+    // Without the machine nobody knows which cores have one clock.
+    assert!(imported(&one_thread(&told), &Options::default()).info.clocks.is_empty());
+    assert!(imported(&one_thread(&[]), &of_machine()).info.clocks.is_empty());
+    // A window counts from its begin on.
+    let window = Window { since_ns: 1_008_500_000, until_ns: None, threads: vec![(7, 7)] };
+    let found = imported(&one_thread(&told), &Options { window: Some(window), ..of_machine() });
+    assert_eq!(found.info.clocks[1].limits.map(|it| (it.min_khz, it.max_khz)), Some((500, 900)));
 }

@@ -15,6 +15,11 @@ pub struct GovernorSpec {
     pub params: Vec<(String, f64)>,
 }
 
+/// Whether nobody can set its frequency; one whose bounds leave it one may have a governor, to no effect.
+fn has_one_clock(cluster: &Cluster) -> bool {
+    cluster.opps.len() == 1 && cluster.bounds.is_none()
+}
+
 /// The governor of each cluster of a machine; none: its frequency stays at the highest.
 ///
 /// Errors: a governor for a cluster that the machine does not have, two for the same, or one that finds no
@@ -44,9 +49,7 @@ pub(crate) fn by_cluster<'a>(
         let meant =
             |cluster: &&Cluster| spec.cluster.as_ref().is_none_or(|name| *name == cluster.name);
         let mut clusters = machine.clusters.iter().filter(meant);
-        if let Some(cluster) =
-            clusters.clone().next().filter(|_| clusters.all(|c| c.opps.len() == 1))
-        {
+        if let Some(cluster) = clusters.clone().next().filter(|_| clusters.all(has_one_clock)) {
             let (machine, name, mhz) = (&machine.name, &cluster.name, cluster.max_mhz());
             return Err(bad(format!(
                 "governor {}: machine {machine}, cluster {name}: {mhz} MHz is the only frequency, nothing to govern (give it operating points: opps = [...])",

@@ -100,3 +100,15 @@ fn a_thread_stays_where_big_cores_have_more_left_or_the_kernel_does_not_hear_of_
         assert!((big_ms - expected_ms).abs() < work_ms, "{kernel}: {big_ms}, not {expected_ms}");
     }
 }
+
+#[test]
+fn a_bound_of_the_clock_is_heard_as_heat_from_the_begin_on() {
+    let bounded = shipped_catalog().machine("exynos5422").unwrap().part(&["big@-300"]).unwrap();
+    // As above, without the first look.
+    let average_ms = 32.0 * (871.0_f64 / (871.0 - 666.0)).log2() * 1.048_576;
+    let [big_ms, little_ms] = times_ms(&run(&bounded, HOG, "linux:kernel=6.6", 1000.0));
+    let span = average_ms..average_ms + BALANCE_MS;
+    assert!(span.contains(&big_ms), "{big_ms} on big cores, not {span:?}");
+    assert!(big_ms + little_ms > 999.0, "it never waits");
+    assert_eq!(times_ms(&run(&bounded, HOG, "linux:kernel=6.18", 500.0))[1], 0.0);
+}

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import ampsched
@@ -22,18 +21,17 @@ from ampsched.recording.imports import import_file
 from ampsched.recording.observed import Observed, observe
 from ampsched.recording.replay import replayed
 from ampsched.recording.traced import ratio_of_speeds
-from ampsched_lab.traces.data import ROOT, Trace, traces
+from ampsched_lab.traces.data import Trace, traces
 
 NEAREST = "nearest to what scheduled"
 POLICIES = ("linux", "linux:kernel=android-4.14", "eas", "gts")
 """What is compared beside the policy that is nearest to what scheduled."""
 TRACE = "the trace"
 UNBOUNDED = ", all clocks"
-"""Behind a policy: on the machine as its file describes it."""
+"""Behind a policy: on the machine as its file describes it, whatever bounds the trace tells."""
 TRIVIAL_OTHERS = "mean of the other traces"
 TRIVIAL_OWN = "each thread as the whole trace"
 
-MACHINES = ROOT / "python/ampsched/data/machines"
 CLASSES_MAX = 3
 """Classes of cores of a chip, at most."""
 
@@ -149,31 +147,9 @@ def _total(times: Times) -> int:
     return sum(sum(each.values()) for each in times.values())
 
 
-def _text(machine: str) -> str:
-    """The file of a machine, by its name or path."""
-    path = Path(machine) if machine.endswith(".toml") else MACHINES / f"{machine}.toml"
-    return path.read_text("utf-8")
-
-
-def without_lower_clocks(catalog: Catalog, name: str, seen: Observed) -> Machine:
-    """The machine without clocks below the lowest one that a cluster has in the trace: its firmware allows none."""
-    machine = catalog.machine(name)
-    floors = [
-        min(
-            (clock.khz / 1e3 for cpu in seen.of_cluster(place) for clock in cpu.clocks if clock.khz),
-            default=0.0,
-        )
-        for place in range(len(machine.clusters))
-    ]
-    head, *parts = _text(name).split("[[clusters]]")
-    for place, floor in enumerate(floors):
-        lower = [mhz for mhz in machine.frequencies_mhz(place) if mhz < int(floor)]
-        for mhz in lower:
-            parts[place] = re.sub(rf"\{{ mhz = {mhz}, [^}}]*\}}, ?", "", parts[place])
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / f"{machine.name}.toml"
-        path.write_text("[[clusters]]".join([head, *parts]), "utf-8")
-        return catalog.machine(str(path))
+def with_all_clocks(machine: Machine) -> Machine:
+    """The machine, on which replays do not keep the bounds of a trace's clocks."""
+    return machine.part([f"{name}@-" for name, *_ in machine.clusters])
 
 
 def judge(trace: Trace) -> tuple[Times, list[Judged]]:
@@ -186,11 +162,10 @@ def judge(trace: Trace) -> tuple[Times, list[Judged]]:
     workload = replayed(catalog, recording, trace.path, speedup=ratio).workload
     names = {name for name, *_ in recording.threads}
     governor = "schedutil" if seen.clock_events else "performance"
-    limited = without_lower_clocks(catalog, trace.machine, seen)
     rows, real = [], Times()
-    asked = {policy: (policy, limited) for policy in dict.fromkeys((trace.policy, *POLICIES))}
+    asked = {policy: (policy, machine) for policy in dict.fromkeys((trace.policy, *POLICIES))}
     if seen.clock_events:
-        asked[f"{trace.policy}{UNBOUNDED}"] = (trace.policy, machine)
+        asked[f"{trace.policy}{UNBOUNDED}"] = (trace.policy, with_all_clocks(machine))
     for name, (policy, where) in asked.items():
         outcome = ampsched.simulate(where, workload, policy, governor=governor)
         times, real = _simulated(outcome), _real(seen, _classes(machine, outcome), names)

@@ -215,6 +215,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
             for smt in dict.fromkeys(run.outcome.smt for run in advice.comparison.runs)
             if smt
         ),
+        *([advice.clocks] if advice.clocks else []),
         *advice.notes[-1:] * (where.partition(":")[0] == THIS),
     ]
     if advice.sharing is not None:

@@ -84,7 +84,10 @@ def complete_any(incomplete: str) -> list[str]:
     return listed(incomplete, [*_names(*get_args(Kind)), *registered])
 
 
-MACHINE_HELP = "Machine: a name (see 'ampsched list machines'), 'this' computer, or a .toml file; NAME:big=2@1600:little=0 for a part of it"
+MACHINE_HELP = (
+    "Machine: a name (see 'ampsched list machines'), 'this' computer, or a .toml file; NAME:big=2@1600:little=0 for a "
+    "part of it, NAME:big@600-1600 to bound a clock"
+)
 WORKLOAD_HELP = (
     "Workload or program: a name, a .toml file (FILE.toml:NAME for one of several), or rt-app .json; "
     "PROGRAM:n=8 sets a parameter"

@@ -322,8 +322,8 @@ def tell(recording: Recording, out: Path, why: str = "") -> Check | None:
 def _checked(recording: Recording, out: Path) -> Check | None:
     """How good the replay is; None if it would say little, would take long, or the cores are not known."""
     from ampsched.catalog import Catalog
-    from ampsched.recording.advice import WORK_MIN_NS
     from ampsched.recording.check import check
+    from ampsched.recording.refusal import WORK_MIN_NS
 
     if recording.cpu_ns < WORK_MIN_NS or recording.events > _QUICK_EVENTS:
         return None
@@ -334,7 +334,7 @@ def _checked(recording: Recording, out: Path) -> Check | None:
 
 def _worth(recording: Recording, info: dict[str, Any], checked: Check | None) -> Iterator[str]:
     """What a recording is worth elsewhere: what disturbed it, and which share of its time follows the cores."""
-    from ampsched.recording.advice import FOREIGN_MAX, WORK_MIN_NS
+    from ampsched.recording.refusal import FOREIGN_MAX, WORK_MIN_NS
     from ampsched.recording.summary import follows_text
 
     if (info["foreign"] or 0.0) > FOREIGN_MAX:

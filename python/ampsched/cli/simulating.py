@@ -12,6 +12,8 @@ from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
+from ampsched.governor import Governors
+from ampsched.held_clocks import with_held_clocks
 from ampsched.placed import noise_beside
 from ampsched.results import Outcome
 from ampsched.settings import SimulateSettings, catalog_of
@@ -44,7 +46,7 @@ def simulate(
 
     def text(console: Console) -> None:
         _print(console, outcome)
-        for note in machine_note(catalog_of(settings).machine(machine)):
+        for note in _notes(machine, workload, settings):
             console.print(f"note: {note}", soft_wrap=True, markup=False)
         noise = "" if outcome.noise is None else f", noise {noise_beside(settings['noise'], workload)}"
         console.print(
@@ -57,6 +59,15 @@ def simulate(
     reporting.simulation(html, outcome, machine, workload, policy, settings, quiet=output.is_data)
     if trace and open_:
         perfetto.show(trace)
+
+
+def _notes(machine: str, workload: str, settings: SimulateSettings) -> list[str]:
+    """What a reader must know of the machine, and of the clocks of a trace that is replayed."""
+    catalog = catalog_of(settings)
+    on = catalog.machine(machine)
+    is_governed = Governors.of(settings["governor"]) != Governors()
+    held = with_held_clocks(on, catalog.workload(workload), is_governed)
+    return [*machine_note(on), *([held.note] if held.note else [])]
 
 
 def _print(console: Console, outcome: Outcome) -> None:

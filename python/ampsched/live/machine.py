@@ -45,6 +45,9 @@ def _classes(name: str, root: str | PathLike[str]) -> list[str]:
     """The options that state a machine's classes, once it is known to be this computer."""
     machine = Catalog.shipped().machine(name)
     place = f"--machine {shown(name)}"
+    if any(machine.bounds()):
+        raise InputError(f"{place}: this computer's kernel bounds clocks (scaling_min_freq, scaling_max_freq): "
+                         "name the machine without bounds")  # fmt: skip
     domains, evidence = core_domains(root)
     by_kernel = {cpu: class_ for cpus, class_, *_ in domains for cpu in cpus}
     if machine.cores != len(by_kernel):

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ampsched import api
-from ampsched._core import InputError, Machine, Recording
+from ampsched._core import InputError, Machine
 from ampsched.catalog import Catalog, machine_note
 from ampsched.comparison import Comparison, per_seed
 from ampsched.execution import Progress
+from ampsched.held_clocks import with_held_clocks
 from ampsched.placed import NOISE
 from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, Check, check
@@ -23,15 +24,13 @@ from ampsched.recording.cores import Cores, core_sets
 from ampsched.recording.files import load
 from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, has_power, metric_of
 from ampsched.recording.model_error import ModelError, model_error
+from ampsched.recording.refusal import FIRST_CHOICE, reasons, reasons_before, text_of
 from ampsched.recording.replay import Sharing as SharingWord
 from ampsched.recording.speedups import known_speedup
-from ampsched.recording.summary import coverage, ending, follows_text
 from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import MARGIN, MARGIN_RANGE, Verdict, judge, sentences
 
 BASELINE = LINUX
-FIRST_CHOICE = "abreast"
-"""What to run if nothing was compared, and of equally good policies: the best on mixes of programs."""
 POLICIES = (
     BASELINE,
     "a-dwrr",
@@ -51,18 +50,6 @@ POLICIES = (
 alone and need neither a power model nor a training."""
 FOR_CLOCKS = ("gts", "eas")
 """What is compared besides if the goal is not time: policies of phones; the second needs a power model."""
-FOREIGN_MAX = 0.05
-"""Share of the CPUs' time; if others took more while it was recorded, that is named as a cause."""
-KNOWN_MIN = 0.9
-"""Share of the blocked time; if less has a known cause, that is named."""
-SLOWDOWN_MAX = 1.1
-"""If recording took more than so many times as long, that is named."""
-MISS_MAX = 0.10
-"""A replay whose turnaround on the recording's own cores differs by more is not a basis of advice."""
-WORK_MIN_NS = 20_000_000
-"""CPU time, in ns; a program that has worked less is mostly its own start, which no policy changes."""
-FOLLOWS_MIN = 0.5
-"""Share of a program's time that must shrink on faster cores: what waits for clocks and devices no policy shortens."""
 SHARED_MIN = 0.2
 """Share of a program's work that must be in loops for advice on them."""
 SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
@@ -144,6 +131,8 @@ class Advice:
         on_cores: The baseline and the best policy on some of the cores only, the best first.
         setting: What may be said of the best of all: a policy, some of the cores, or both.
         conditions: Under which they were compared, in words.
+        overridden: Why it is no basis of advice, if it was asked for all the same, a reason each.
+        clocks: How clocks are bounded as in the trace, or why not; empty if nothing is known of that.
     """
 
     name: str
@@ -164,6 +153,8 @@ class Advice:
     on_cores: tuple[OnCores, ...]
     setting: Verdict
     conditions: tuple[str, ...]
+    clocks: str = ""
+    overridden: tuple[str, ...] = ()
 
     @property
     def best(self) -> Choice:
@@ -177,7 +168,8 @@ class Advice:
 
     def answer(self, machine: str) -> list[str]:
         """The answer in lines, with a name for the machine."""
-        return sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
+        told = sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
+        return [*([f"no basis of advice: {'; '.join(self.overridden)}"] if self.overridden else []), *told]
 
     @property
     def best_on_cores(self) -> OnCores | None:
@@ -264,24 +256,6 @@ def check_request(machine: str | Machine | None, policies: Sequence[str]) -> Non
         Catalog.shipped().machine(machine)
 
 
-def _check_worth(path: Path, recording: Recording) -> None:
-    """Refuses what says nothing about the program's usual runs.
-
-    Raises:
-        InputError: It has failed, or has hardly worked.
-    """
-    end = ending(json.loads(recording.info)["exit_code"])
-    if end is not None:
-        raise InputError(
-            f"{path}: the program {end}, so it is no basis of advice (--anyway takes it as it is)"
-        )
-    if recording.cpu_ns < WORK_MIN_NS:
-        raise InputError(
-            f"{path}: the program has worked for {recording.cpu_ns / 1e6:.3g} ms: too little for advice, at least "
-            f"{WORK_MIN_NS / 1e6:g} ms are needed (give it more to do, or use --anyway)"
-        )
-
-
 def advise(
     path: Path,
     machine: str | Machine,
@@ -327,14 +301,15 @@ def advise(
     catalog = Catalog.shipped()
     recording = load(path)
     asked = goal_of(recording, catalog.machine(machine), goal, governor)
-    if not anyway:
-        _check_worth(path, recording)
+    against = reasons_before(recording)
+    if against and not anyway:
+        raise InputError(text_of(path, against[0]))
     if checked is None:
         tell("replaying on the recording's own cores, on others and on one")
         checked = check(recording, path, catalog)
-    why = refusal(path, recording, checked, asked)
-    if why is not None and not anyway:
-        raise InputError(why)
+    against += reasons(recording, checked, asked)
+    if against and not anyway:
+        raise InputError(text_of(path, against[0]))
     if asked.name != "time" and tuple(policies) == POLICIES:
         policies = [*policies, *FOR_CLOCKS[: 1 + has_power(catalog.machine(machine))]]
     names = list(dict.fromkeys([BASELINE, *policies]))
@@ -343,6 +318,7 @@ def advise(
     info = json.loads(recording.info)
     known = known_speedup(info, catalog, machine, speedup, usual_speedup)
     conditions = pose(catalog, recording, path, known)
+    clocks = with_held_clocks(catalog.machine(machine), conditions.workload, asked.governor != "none").note
     tell(f"comparing {len(names)} policies")
     settings: dict[str, Any] = {
         "noise": NOISE,
@@ -385,8 +361,10 @@ def advise(
         speedup=known.text,
         best_if=best_if,
         sharing=_sharing(conditions, machine, comparison, repeat, settings) if asked.name == "time" else None,
-        notes=(*conditions.notes, *machine_note(catalog.machine(machine))),
-        conditions=(*comparison.notes, *conditions.texts),
+        notes=(*conditions.notes, *filter(None, [clocks]), *machine_note(catalog.machine(machine))),
+        conditions=(*(note for note in comparison.notes if note != clocks), *conditions.texts),
+        clocks=clocks,
+        overridden=tuple(each.why for each in against),
         comparison=comparison,
         target=_target(info),
         model_error=errors,
@@ -456,43 +434,3 @@ def _choices(comparison: Comparison, metric: Metric) -> list[Choice]:
 
     others = (policy for policy in comparison.policies if policy != BASELINE)
     return sorted(map(choice, others), key=lambda choice: choice.change.mean)
-
-
-def refusal(path: Path, recording: Recording, checked: Check, goal: Goal = TIME) -> str | None:
-    """Why a recording is no basis of advice, if it is none."""
-    if abs(checked.error) > MISS_MAX:
-        return _miss(path, recording, checked)
-    anyway = "(--anyway takes it as it is)"
-    if checked.violations:
-        more = len(checked.violations) - 1
-        others = f" (and {more} more)" if more else ""
-        return (
-            f"{path}: its replay is defective: {checked.violations[0]}{others}: no basis of advice {anyway}"
-        )
-    if checked.follows < FOLLOWS_MIN and goal.name == "time":
-        text = follows_text(checked.follows, checked.rest)
-        return f"{path}: {text}: too little for advice on cores {anyway}"
-    return None
-
-
-def _miss(path: Path, recording: Recording, checked: Check) -> str:
-    """By how much a replay misses the recording, and why."""
-    known = coverage(recording)
-    info = json.loads(recording.info)
-    causes = []
-    if recording.is_cut_off:
-        causes.append("the recording was cut off")
-    if info["lost_events"]:
-        causes.append(f"{info['lost_events']} events were lost")
-    if known is not None and known < KNOWN_MIN:
-        causes.append(f"only {known:.0%} of the time in which threads were blocked has a known cause")
-    if (info["foreign"] or 0.0) > FOREIGN_MAX:
-        causes.append(f"other programs took {info['foreign']:.0%} of the CPUs' time meanwhile")
-    if (info["slowdown"] or 1.0) > SLOWDOWN_MAX:
-        causes.append(f"recording made it {info['slowdown']:.2f} times as slow")
-    why = "; ".join(causes) or "for reasons that the recording does not tell"
-    return (
-        f"{path}: its replay on the recording's own cores takes {checked.replayed_s:.3g} s, the program took "
-        f"{checked.recorded_s:.3g} s: too far apart for advice: {why} (record it again on a quiet computer, or use --anyway; "
-        f"{FIRST_CHOICE} is the first choice where nothing was compared)"
-    )

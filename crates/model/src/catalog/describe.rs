@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::{Catalog, FileKind};
 use crate::{
-    Cluster, InputError, Machine, Object, ObjectKind, Opp, Pipeline, PowerLimit, Program, Thermal,
-    ThermalNetwork, energy_models, name_cores,
+    ClockBounds, Cluster, InputError, Machine, Object, ObjectKind, Opp, Pipeline, PowerLimit,
+    Program, Thermal, ThermalNetwork, energy_models, name_cores,
 };
 
 /// A text of several lines, without a line break at the end.
@@ -145,6 +145,9 @@ fn cluster(text: &mut String, cluster: &Cluster, capacity: f64) {
     );
     line(text, format_args!("  capacity: {capacity:.0} of 1024, for linux and eas"));
     line(text, format_args!("  operating points: {}", points(&cluster.opps)));
+    if let Some(ClockBounds { min_mhz, max_mhz }) = cluster.bounds {
+        line(text, format_args!("  bounds of the clock: {min_mhz} to {max_mhz} MHz"));
+    }
     if !cluster.turbo_mhz.is_empty() {
         let ladder: Vec<String> = cluster.turbo_mhz.iter().map(u32::to_string).collect();
         let class = cluster.class.0;

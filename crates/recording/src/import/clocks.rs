@@ -10,7 +10,8 @@ use ampsched_model::{CoreId, InputError, name_cores};
 
 use super::event::{Raw, What};
 use super::stream::SPEED_UNITS;
-use super::{Domain, Options};
+use super::{Domain, Options, limits};
+use crate::TracedClock;
 
 /// By how much a clock may be above the machine's highest before that is named (ours): turbo aside, firmware rounds.
 const ABOVE_MAX: f64 = 1.01;
@@ -60,6 +61,10 @@ pub struct Clocks {
     begin_ns: u64,
     end_ns: u64,
     domains: Vec<Domain>,
+    /// Bounds of the domains' clocks.
+    pub held: Vec<TracedClock>,
+    /// What idle states leave unknown.
+    idle: Option<String>,
 }
 
 impl Clocks {
@@ -86,6 +91,8 @@ impl Clocks {
                 _ => {}
             }
         }
+        found.held = limits::held(events, &options.domains, found.begin_ns, found.end_ns);
+        found.idle = limits::idle_states(events);
         found.highest_khz = found.told.iter().map(|told| told.highest_khz).collect();
         for domain in &options.domains {
             found.share(domain);
@@ -169,6 +176,8 @@ impl Clocks {
         } else {
             found.extend(self.largest_error());
         }
+        found.extend(limits::unknown(&self.held));
+        found.extend(self.idle.clone());
         found
     }
 

@@ -12,6 +12,7 @@ mod frames;
 mod ftrace_text;
 mod kind;
 mod lacking;
+mod limits;
 mod missing;
 mod naming;
 mod npz;

@@ -123,6 +123,7 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     let tids: Vec<u32> = order.iter().map(|&index| told.tracks[index].tid).collect();
     let mut info = info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns));
     info.unknown.extend(clocks.unknown(told.cores));
+    info.clocks.clone_from(&clocks.held);
     info.unknown.extend(prios(order.iter().map(|&index| &told.tracks[index])));
     info.frames = frames::placed(frames, &tids, origin_ns);
     if info.name.is_empty() {

@@ -217,6 +217,7 @@ pub(super) fn assemble(
         duration_ns: None,
         energy_ratio: None,
         calibration: Calibration::default(),
+        held_clocks: info.clocks.iter().map(|clock| clock.held(&info.cores)).collect(),
     };
     let (shared_ns, waits, spins) = (code.shares.all_ns(), code.waits, plan.spins);
     Replay { program, notes, shared_ns, waits, spins }

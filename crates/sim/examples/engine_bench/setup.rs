@@ -36,6 +36,7 @@ fn cluster(name: &str, class: u8, cores: Range<usize>, mhz: u32) -> Cluster {
         shares_l2: false,
         sharing: Sharing::NONE,
         turbo_mhz: Vec::new(),
+        bounds: None,
         name: name.to_owned(),
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),

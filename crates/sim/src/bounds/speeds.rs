@@ -22,7 +22,8 @@ impl Speeds {
         };
         // A memory-bound profile may be as fast at a lower frequency: of all points the best.
         let best = |profile: &Profile, cluster: &Cluster| {
-            let rates = cluster.opps.iter().map(|opp| rate(profile, cluster, opp.mhz));
+            let opps = &cluster.opps[..=cluster.highest_opp()];
+            let rates = opps.iter().map(|opp| rate(profile, cluster, opp.mhz));
             1.0 / rates.fold(0.0, f64::max)
         };
         let of_profile = |profile: &Profile| {

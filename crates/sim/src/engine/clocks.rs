@@ -1,8 +1,9 @@
 //! Clock frequencies: requests, limits, transitions.
 //!
 //! A clock has these voices: what is *wanted*, by a governor or the policy; the policy's *limit*; the *cap* that heat
-//! sets; what *turbo* allows, less the *steps* that the power limit takes. The lowest of the four is the *target*,
-//! which holds after the cluster's transition latency. Governors do not hear of the fourth, as in Linux.
+//! sets, or the machine's bounds; what *turbo* allows, less the *steps* that the power limit takes. The lowest of the
+//! four is the *target*, which holds after the cluster's transition latency. Governors do not hear of the fourth, as in
+//! Linux.
 
 use ampsched_model::{Cluster, ClusterId, Machine, Ns};
 
@@ -18,6 +19,8 @@ pub(super) struct Clock {
     limit: usize,
     /// The highest operating point that heat allows.
     cap: usize,
+    /// The highest operating point that the machine's bounds allow.
+    bound: usize,
     /// The highest operating point with as many active cores as there are.
     turbo: usize,
     /// Operating points that the power limit takes from that.
@@ -33,16 +36,18 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// At the highest of some operating points.
-    fn new(opps: usize) -> Self {
+    /// At the highest operating point that bounds allow.
+    fn new(cluster: &Cluster) -> Self {
+        let (opps, bound) = (cluster.opps.len(), cluster.highest_opp());
         let highest = opps - 1;
         Self {
             wanted: highest,
             limit: highest,
             cap: highest,
+            bound,
             turbo: highest,
             steps: 0,
-            target: highest,
+            target: bound,
             request: 0,
             residency_ns: vec![0; opps],
             since_ns: 0,
@@ -57,9 +62,9 @@ impl Clock {
         residency_ns
     }
 
-    /// The highest operating point that heat allows.
+    /// The highest operating point that heat and bounds allow.
     pub fn cap(&self) -> usize {
-        self.cap
+        self.cap.min(self.bound)
     }
 
     /// Number of changes.
@@ -69,7 +74,7 @@ impl Clock {
 
     /// Where it would go if the power limit took so many operating points.
     pub fn at_steps(&self, steps: usize) -> usize {
-        self.wanted.min(self.limit).min(self.cap).min(self.turbo.saturating_sub(steps))
+        self.wanted.min(self.limit).min(self.cap()).min(self.turbo.saturating_sub(steps))
     }
 
     /// Heads for what all voices allow. Returns the number of the request if that is another target than before.
@@ -97,10 +102,9 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// All at their highest frequency.
+    /// All at the highest frequency that their bounds allow.
     pub fn new(machine: &Machine) -> Self {
-        let clock = |cluster: &Cluster| Clock::new(cluster.opps.len());
-        Self { all: machine.clusters.iter().map(clock).collect() }
+        Self { all: machine.clusters.iter().map(Clock::new).collect() }
     }
 
     /// All clusters, in ascending order.
@@ -159,12 +163,32 @@ impl Engine<'_> {
     /// Heat allows a cluster no more than that operating point.
     pub(super) fn cap_frequency(&mut self, cluster: ClusterId, cap: usize) {
         if std::mem::replace(&mut self.clocks.of_mut(cluster).cap, cap) != cap {
-            let mhz = self.setup.machine.clusters[cluster.index()].opps[cap].mhz;
-            self.sched.set_cap(cluster, mhz);
-            self.fast_capped(cluster);
+            self.tell_cap(cluster);
             self.governors_hear_limits(cluster);
         }
         self.go_to_target(cluster);
+    }
+
+    /// The scheduler hears what a cluster may reach.
+    fn tell_cap(&mut self, cluster: ClusterId) {
+        let cap = self.clocks.of(cluster).cap();
+        self.sched.set_cap(cluster, self.setup.machine.clusters[cluster.index()].opps[cap].mhz);
+        self.fast_capped(cluster);
+    }
+
+    /// Bounds of the machine's clocks hold from the begin on: whoever has taken the highest frequency for the present
+    /// one hears of it. It hears of bounds as of heat.
+    pub(super) fn hold_bounds(&mut self) {
+        for cluster in self.clocks.clusters() {
+            let entry = &self.setup.machine.clusters[cluster.index()];
+            let mhz = entry.opps[entry.highest_opp()].mhz;
+            if mhz < entry.max_mhz() {
+                self.tell_cap(cluster);
+                self.sched.set_frequency(cluster, mhz, 0);
+                self.fast_clocked(cluster);
+                self.supervisor.hear_frequency(&self.setup.machine, cluster, mhz);
+            }
+        }
     }
 
     /// As many cores are active as allow a cluster that operating point.

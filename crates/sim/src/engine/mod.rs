@@ -227,6 +227,7 @@ impl<'t> Engine<'t> {
             engine.begin(app);
         }
         engine.add_spinning();
+        engine.hold_bounds();
         engine.schedule_periodic();
         engine.tell_clocks();
         engine.start_meters()?;

@@ -58,12 +58,12 @@ pub(super) struct Speeds {
 }
 
 impl Speeds {
-    /// All clusters at their highest frequency; no profiles yet.
+    /// All clusters at the highest frequency that their bounds allow; no profiles yet.
     pub fn new(machine: &Machine, with_stalls: bool) -> Self {
         let place = |cluster: &Cluster| machine.cluster_of(cluster.cores[0]);
         Self {
             profiles: Vec::new(),
-            opps: machine.clusters.iter().map(|cluster| cluster.opps.len() - 1).collect(),
+            opps: machine.clusters.iter().map(Cluster::highest_opp).collect(),
             now: Vec::new(),
             reference: Vec::new(),
             stalls: with_stalls.then(Vec::new),

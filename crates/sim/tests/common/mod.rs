@@ -132,6 +132,7 @@ fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cl
         shares_l2: false,
         sharing: ampsched_model::Sharing::NONE,
         turbo_mhz: Vec::new(),
+        bounds: None,
         name: name.into(),
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),

@@ -42,6 +42,7 @@ fn machine() -> Machine {
         shares_l2: false,
         sharing: ampsched_model::Sharing::NONE,
         turbo_mhz: Vec::new(),
+        bounds: None,
         name: name.to_owned(),
         class: ClassId(class),
         cores: cores.map(CoreId).to_vec(),

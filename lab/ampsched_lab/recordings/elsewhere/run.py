@@ -31,8 +31,8 @@ from statistics import fmean, median
 import ampsched
 from ampsched import Catalog, InputError, Workload
 from ampsched.recording import Recording, load, model_error, save
-from ampsched.recording.advice import refusal
 from ampsched.recording.check import check
+from ampsched.recording.refusal import refusal
 from ampsched.recording.replay import replayed
 from ampsched.vm.error import VmError
 from ampsched.vm.exact import Exact

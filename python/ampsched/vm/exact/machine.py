@@ -94,6 +94,12 @@ class Exact:
 
     def __post_init__(self) -> None:
         """Checks the governor and priorities."""
+        for (name, *_, mhz, _), bounds in zip(self.machine.clusters, self.machine.bounds(), strict=True):
+            if bounds and bounds[1] < mhz:
+                raise VmError(
+                    f"{self.machine.name}: a guest is told of all clocks of cluster {name} up to {mhz} MHz; bound them "
+                    "there (scaling_max_freq), or leave out those above (CLUSTER=CORES@MHZ)"
+                )
         if self.governor is not None:
             check_governor(self.governor, self.architecture)
         if self.priorities and self.architecture != "x86_64":

@@ -78,7 +78,7 @@ pub static WORKERS: Format = Format {
 pub static MACHINE_PART: Format = Format {
     name: "machine-part",
     seeds: || {
-        ["big=2", "big=2@1600:little=0", "little=4@1000", "big=0:little=1@200"]
+        ["big=2", "big=2@1600:little=0", "little=4@1000", "big@600-1600:little=1@-900"]
             .map(str::to_owned)
             .to_vec()
     },

@@ -10,6 +10,7 @@ mod event;
 mod format;
 mod frames;
 mod ftrace_text;
+mod interrupts;
 mod kind;
 mod lacking;
 mod missing;

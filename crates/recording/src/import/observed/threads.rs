@@ -174,7 +174,7 @@ impl Thread {
             latency: percentiles(&self.latency),
             too_small_ns: load.too_small.ns,
             too_big_ns: load.too_big.ns,
-            worst_at_ns: self.worst.told([load.too_small, load.too_big]),
+            worst_at_ns: self.worst.moments([load.too_small, load.too_big]),
             ran_at_ns,
             ..self.seen.clone()
         }

@@ -46,7 +46,7 @@ impl Worst {
     }
 
     /// What has happened, each with when it was worst; `misplaced`: on clusters too small, and too big.
-    pub fn told(&self, misplaced: [Misplaced; 2]) -> Vec<(&'static str, u64)> {
+    pub fn moments(&self, misplaced: [Misplaced; 2]) -> Vec<(&'static str, u64)> {
         let own = WORDS.iter().map(|&(bad, word)| (word, self.0[bad as usize]));
         let placed = ["too_small", "too_big"].into_iter().zip(misplaced);
         let placed = placed.map(|(word, found)| (word, (found.most_ns, found.at_ns)));

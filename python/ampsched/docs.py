@@ -25,7 +25,7 @@ from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.markdown import WIDTH, page
 from ampsched.policy import policies
-from ampsched.recording import observed
+from ampsched.recording import trace_metrics
 from ampsched.registry import Param, Registered
 from ampsched.tasks import task_policies, task_programs
 from ampsched.words import Group, Word, plain, words
@@ -326,10 +326,11 @@ def trace_metrics_page() -> str:
     """What `ampsched check` measures in traces."""
     rows = [
         (f"`{each.name}`" + (f" ({each.unit})" if each.unit else ""), f"{each.meaning}.")
-        for each in observed.METRICS
+        for each in trace_metrics.METRICS
     ]
     of_cluster = [
-        (f"`{name}.CLUSTER` ({unit})", f"{meaning}.") for name, unit, meaning, *_ in observed.CLUSTER_METRICS
+        (f"`{name}.CLUSTER` ({unit})", f"{meaning}.")
+        for name, unit, meaning, *_ in trace_metrics.CLUSTER_METRICS
     ]
     return page(
         NOTE,
@@ -342,6 +343,11 @@ def trace_metrics_page() -> str:
         _entries(of_cluster),
         "The load of a thread in a window of 100 ms is its CPU time there, weighted by the capacity of its core at the clock "
         "of the moment (at the highest if the trace has no clocks), over the window.",
+        "Frames are those of `ampsched advise` and `recording show`: by marks (`Choreographer#doFrame`, `DrawFrame`, "
+        "SurfaceFlinger's), else from a wake-up at its thread's period to its next wait for the clock. A frame's length is "
+        "a [response time](latency.md); one longer than the period is late, and counts for the thread that ends it.",
+        "A limit may state the unit instead of the name: `late_frames<=1%`. One that is exceeded names the three threads "
+        "with most part in it, and when to look at the first.",
     )
 
 

@@ -8,8 +8,10 @@ from conftest import Ampsched
 
 from ampsched import InputError
 from ampsched.catalog import Catalog
-from ampsched.recording.around import around, generation, simulated
-from ampsched.recording.observed import CLUSTER_METRICS, METRICS, limits, metrics, observe
+from ampsched.recording.around import Placed, around, generation, matched, simulated
+from ampsched.recording.imports import import_file
+from ampsched.recording.observed import observe
+from ampsched.recording.trace_metrics import CLUSTER_METRICS, METRICS, culprits, limits, metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "crates/recording/tests/samples"
@@ -93,13 +95,21 @@ def test_limits_decide_the_exit_code(ampsched_here: Ampsched, trace: Path) -> No
     assert broken.code == 1
     assert broken.err.splitlines() == [
         "limit violated: migrations_per_s <= 8 1/s: it is 10 1/s, over by 2 1/s",
+        "  most by a 10 (10 1/s)",
+        f"  look: ampsched explain {trace} --machine {MACHINE} --thread 10 --at 40.500",
         "limit violated: busy_pct.big >= 90 %: it is 79.5 %, short by 10.5 %",
     ]
     data = ampsched_here("check", str(trace), "--limit", "latency_p99_ms<=4ms", "--json")
     assert data.code == 1
     values = json.loads(data.out)
     assert values["limits"] == [
-        {"metric": "latency_p99_ms", "limit": "latency_p99_ms <= 4 ms", "holds": False, "excess": 1.0}
+        {
+            "metric": "latency_p99_ms",
+            "limit": "latency_p99_ms <= 4 ms",
+            "holds": False,
+            "excess": 1.0,
+            "threads": [{"tid": 30, "name": "c", "value": 5.0, "unit": "ms", "at_ms": 15.0}],
+        }
     ]
     assert values["cpus"][0]["busy_ns"] == 40 * MS
     rows = ampsched_here("check", str(trace), "--format", "csv").out.splitlines()
@@ -114,6 +124,12 @@ def test_limits_decide_the_exit_code(ampsched_here: Ampsched, trace: Path) -> No
         (("--limit", "busy_pct<=many"), '"many" is not a number'),
         (("--limit", "busy_pct<=nan"), '"nan" is not a number'),
         (("--limit", "busy_pct<=5ms"), "busy_pct is in %, not in ms"),
+        (
+            ("--limit", "late_frames<=1%"),
+            "late_frames_pct is not known: it needs frames: marks of Choreographer",
+        ),
+        (("--limit", "late_frames<=1"), 'there is no metric "late_frames"'),
+        (("--limit", "migrations<=5ms"), 'there is no metric "migrations"'),
         (("--limit", "too_small_pct<=5"), "is not known: it needs --machine with unequal clusters"),
         (("--command", "nobody"), "has no thread of nobody"),
         (("-m", "2B2S:big=1:little=0"), "has CPU 1, and the machine has 1 cores"),
@@ -132,6 +148,64 @@ def test_bad_checks_are_one_line(
     assert ended.err.count("\n") == 1
 
 
+def test_every_part_of_a_thread_has_a_value_and_a_moment(trace: Path) -> None:
+    seen = observe(trace, Catalog.shipped().machine(MACHINE))
+    found = {metric.name: culprits(metric, seen) for metric in metrics(seen.clusters)}
+    assert [culprit.name for culprit in found["busy_pct"]] == ["a", "b", "c"]
+    assert [(each.name, each.at_ms) for each in found["too_small_pct"]] == [("a", 25.0)]
+    assert [(each.name, each.value, each.at_ms) for each in found["longest_wait_ms"]] == [
+        ("a", 10.0, 25.0),
+        ("c", 5.0, 15.0),
+    ]
+    assert [(each.name, each.at_ms) for each in found["cpu_time_pct.big"]] == [("a", 40.5), ("b", 0.0)]
+    assert found["lost_events"] == found["duration_ms"] == found["busy_clock_mhz.big"] == []
+    moments = [each.at_ms for parts in found.values() for each in parts if each.at_ms is not None]
+    assert min(moments) >= 0
+    assert max(moments) <= seen.duration_ns / MS
+
+
+def _frames(path: Path, late: int) -> Path:
+    """40 frames, one each 16.667 ms, for which a clock wakes their thread; one takes 16.9 ms, the others 4."""
+    lines = []
+
+    def tell(us: float, who: str, words: str) -> None:
+        lines.append(f"{who} [000] d.h2. {1 + us / 1e6:.6f}: {words}\n")
+
+    def switch(one: str, state: str, other: str) -> str:
+        (name, tid), (to_name, to_tid) = one.split(), other.split()
+        left = f"prev_comm={name} prev_pid={tid} prev_prio=120 prev_state={state}"
+        return f"sched_switch: {left} ==> next_comm={to_name} next_pid={to_tid} next_prio=120"
+
+    for frame in range(40):
+        # The one behind the late one begins late.
+        begin_us = 16_667 * frame + 300 * (frame == late + 1)
+        tell(begin_us, "<idle>-0", "sched_waking: comm=ui pid=10 prio=120 target_cpu=000")
+        tell(begin_us + 10, "<idle>-0", switch("swapper/0 0", "R", "ui 10"))
+        tell(begin_us + (16_900 if frame == late else 4_000), "ui-10", switch("ui 10", "S", "swapper/0 0"))
+    path.write_text("".join(lines))
+    return path
+
+
+def test_late_frames_are_those_of_the_recording(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    trace = _frames(tmp_path / "frames.txt", late=5)
+    seen = observe(trace)
+    frames = json.loads(import_file(trace).interactive() or "")["frames"]
+    assert seen.frames is not None
+    assert frames["late"] == seen.frames.late == 1
+    assert frames["frames"] == seen.frames.frames == 38
+    values = {metric.name: metric.value(seen) for metric in METRICS}
+    assert values["late_frames_pct"] == pytest.approx(100 / 38)
+    assert values["frame_p50_ms"] == pytest.approx(4, rel=0.01)
+    assert values["frame_max_ms"] == pytest.approx(16.9, rel=0.01)
+    told = ampsched_here("check", str(trace), "--limit", "late_frames<=1%", "--limit", "frame_p99<=20ms")
+    assert told.code == 1
+    assert "a period of 16.7 ms was found in wake-ups of ui; 1 of 38 were late" in told.out
+    first, *more = told.err.splitlines()
+    assert first == "limit violated: late_frames_pct <= 1 %: it is 2.6316 %, over by 1.6316 %"
+    assert more[0] == "  most by ui 10 (1 late frames)"
+    assert more[1].startswith(f"  look: ampsched explain {trace} --thread 10 --at ")
+
+
 def test_what_needs_an_event_says_so_without_it(tmp_path: Path, trace: Path) -> None:
     path = tmp_path / "no-wakes.txt"
     path.write_text("".join(f"{line}\n" for line in trace.read_text().splitlines() if "waking" not in line))
@@ -148,22 +222,25 @@ def test_the_page_tells_residency_and_limits(ampsched_here: Ampsched, trace: Pat
     assert ended.code == 1
     text = page.read_text()
     assert "1 of 1 limits violated" in text
+    assert "busy_pct &lt;= 1 %: a 10 (74.895 % of the CPU time), b 20 (16.736 % of the CPU time)" in text
     assert "little 40.0" in text
     assert all(f"{name}.big" in text for name, *_ in CLUSTER_METRICS[:2])
 
 
 def test_what_happened_around_a_moment(trace: Path) -> None:
     on = Catalog.shipped().machine(MACHINE)
-    seen = around(trace, on, "a", 20, 5)
+    seen, traced = around(trace, on, "a", 20, 5)
+    assert traced is not None
     assert (seen.tid, seen.state, seen.cpu) == (10, "waiting", 0)
     assert [(step.at_ns / MS, step.what) for step in seen.steps] == [(15, "lost"), (25, "runs")]
     lost, runs = seen.steps
     assert lost.sentence == "loses CPU 0 (little) to c 30; elsewhere: 1 b 20"
     assert runs.sentence == "runs on CPU 0 (little) after 10.000 ms; elsewhere: 1 idle"
-    later = around(trace, on, "a", 41, 2)
+    later, _ = around(trace, on, "a", 41, 2)
     assert (later.state, later.cpu, [step.what for step in later.steps]) == ("running", 1, ["lost", "runs"])
     assert "moved from CPU 0 (little)" in later.steps[1].sentence
-    woken = around(trace, None, "30", 12)
+    woken, nothing = around(trace, None, "30", 12)
+    assert nothing is None
     assert [step.what for step in woken.steps] == ["woken", "runs"]
     assert woken.steps[0].sentence.startswith("is woken by b 20 on CPU 1")
     assert [(each.woken_ns / MS, each.runs_ns / MS, each.core) for each in woken.placed] == [(10, 15, 0)]
@@ -175,7 +252,9 @@ def test_what_happened_around_a_moment(trace: Path) -> None:
 
 def test_a_replay_stands_beside_the_trace(ampsched_here: Ampsched, trace: Path) -> None:
     on = Catalog.shipped().machine(MACHINE)
-    made = simulated(trace, on, around(trace, on, "a", 20), 20)
+    seen, traced = around(trace, on, "a", 20)
+    assert traced is not None
+    made = simulated(traced, on, seen, 20)
     assert made.policy == "linux:kernel=7.3"
     assert made.explanation.name.endswith("/a.0")
     told = ampsched_here("explain", str(trace), "-m", MACHINE, "--thread", "a", "--at", "20")
@@ -188,6 +267,9 @@ def test_a_replay_stands_beside_the_trace(ampsched_here: Ampsched, trace: Path) 
     for arguments, words in {
         (str(trace), "-p", "eas"): "--policy eas needs --machine",
         (str(trace), "--seed", "7"): "the setting seed needs --machine",
+        (str(trace), "--cpus", "little=0"): "--cpus little=0 needs --machine",
+        (str(trace), "-m", MACHINE, "--cpus", "little=0"): "0 CPUs of big",
+        ("-m", "2B2S", "-w", "sync-1", "--cpus", "little=0"): "--cpus little=0 needs a TRACE",
         (str(trace), "-w", "sync-1"): "exclude each other",
         ("-m", "2B2S"): "--workload NAME is missing (or give a TRACE)",
         (): "--machine NAME is missing (or give a TRACE)",
@@ -208,6 +290,12 @@ def test_generations_of_kernels() -> None:
             "6.8.0",
             "6.18-rc1",
             "9.1",
+            "4.14.190-perf+",
+            "4.19.113-26203352",
+            "4.9.84-android-x86_64",
+            "5.4.86-qgki-g0123456789ab",
+            "5.10.43-android12-9-00031-g5b153f189546-ab7618735",
+            "4.19.0-27-amd64",
             "2.6.32",
             "",
         )
@@ -220,6 +308,38 @@ def test_generations_of_kernels() -> None:
         "6.8.0": "linux:kernel=6.6",
         "6.18-rc1": "linux:kernel=6.18",
         "9.1": "linux:kernel=7.3",
+        "4.14.190-perf+": "linux:kernel=android-4.14",
+        "4.19.113-26203352": "linux:kernel=android-4.14",
+        "4.9.84-android-x86_64": "linux:kernel=android-4.14",
+        "5.4.86-qgki-g0123456789ab": "linux:kernel=android-4.14",
+        "5.10.43-android12-9-00031-g5b153f189546-ab7618735": "linux:kernel=6.1",
+        "4.19.0-27-amd64": "linux:kernel=4.14",
         "2.6.32": "linux:kernel=3.16",
         "": "linux:kernel=7.3",
     }
+
+
+def _placed(*at_ms: float) -> list[Placed]:
+    return [Placed(round(ms * MS), round(ms * MS), 0) for ms in at_ms]
+
+
+def test_wake_ups_are_matched_by_time_where_their_numbers_differ() -> None:
+    in_order = [(0, 0), (1, 1), (2, 2)]
+    assert matched(_placed(0, 10, 20), _placed(105, 180, 185), 100 * MS) == (in_order, "order")
+    lost = matched(_placed(0, 16, 32, 48), _placed(100, 132.5, 148), 100 * MS)
+    assert lost == ([(0, 0), (2, 1), (3, 2)], "time")
+    more = matched(_placed(0, 16), _placed(0, 3, 16, 40), 0)
+    assert more == ([(0, 0), (1, 2)], "time")
+    drifted = matched(_placed(0, 100, 200, 300), _placed(0, 150, 250), 0)
+    assert drifted == (in_order, "order")
+    assert matched(_placed(1), [], 0) == ([], "order")
+
+
+def test_cpus_say_which_cluster_a_cpu_is_of(ampsched_here: Ampsched, trace: Path) -> None:
+    swapped = "little=1 big=0"
+    told = ampsched_here(
+        "explain", str(trace), "-m", MACHINE, "--cpus", swapped, "--thread", "a", "--at", "20", "-p", "eas"
+    )
+    assert told.code == 0, told.err
+    assert "loses CPU 0 (big) to c 30" in told.out
+    assert "Under eas, in a replay:" in told.out

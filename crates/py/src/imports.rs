@@ -31,19 +31,11 @@ pub fn import_trace(
     found.map(Recording::from).map_err(|error| input(&error))
 }
 
-/// The same of a trace that keeps what the scheduler did; the kernel's number of each thread; when the recording
-/// begins, in ns of the trace's clock.
-#[pyfunction]
-pub fn import_clocked(
-    py: Python<'_>,
-    file: String,
-    data: PyBackedBytes,
-    options: &str,
-) -> PyResult<(Recording, Vec<u32>, u64)> {
-    let options = self::options(&file, options)?;
-    let found = interruptible(py, move |_| import::import_clocked(&file, &data, &options))?;
-    let found = found.map_err(|error| input(&error))?;
-    Ok((Recording::from(found.recording), found.tids, found.origin_ns))
+/// A recording; the kernel's number of each thread; when the recording begins, in ns of the trace's clock.
+pub type Clocked = (Recording, Vec<u32>, u64);
+
+fn clocked(found: ampsched_recording::Clocked) -> Clocked {
+    (Recording::from(found.recording), found.tids, found.origin_ns)
 }
 
 /// What a trace says of the scheduler that made it, as JSON of `import::Observed`; `asked` is that of `import::Asked`.
@@ -60,20 +52,27 @@ pub fn observe_trace(
     Ok(serde_json::to_string(&found).expect("numbers and texts are JSON"))
 }
 
-/// What a trace tells of one thread around one moment, as JSON of `import::Moment`, of that of `import::Question`.
+/// What a trace tells of one thread around one moment, as JSON of `import::Moment`, of that of `import::Question`; with
+/// `options` also its recording.
 #[pyfunction]
+#[pyo3(signature = (file, data, asked, question, options=None))]
 pub fn trace_around(
     py: Python<'_>,
     file: String,
     data: PyBackedBytes,
     asked: &str,
     question: &str,
-) -> PyResult<String> {
+    options: Option<&str>,
+) -> PyResult<(String, Option<Clocked>)> {
     let asked = read(&file, "asked", asked)?;
     let question = read(&file, "question", question)?;
-    let found = interruptible(py, move |_| import::around(&file, &data, &asked, &question))?;
-    let found = found.map_err(|error| input(&error))?;
-    Ok(serde_json::to_string(&found).expect("numbers and texts are JSON"))
+    let options = options.map(|text| self::options(&file, text)).transpose()?;
+    let found = interruptible(py, move |_| {
+        import::around(&file, &data, &asked, &question, options.as_ref())
+    })?;
+    let (moment, made) = found.map_err(|error| input(&error))?;
+    let text = serde_json::to_string(&moment).expect("numbers and texts are JSON");
+    Ok((text, made.map(clocked)))
 }
 
 /// The recording in pages of the kernel's ring buffers, of each core one behind the other. `about`: how a page begins,

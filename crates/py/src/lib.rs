@@ -74,8 +74,7 @@ mod _core {
     use super::error::{InputError, check_memory};
     #[pymodule_export]
     use super::imports::{
-        import_clocked, import_pages, import_trace, observe_trace, trace_around, trace_forms,
-        wake_ups, work_ns,
+        import_pages, import_trace, observe_trace, trace_around, trace_forms, wake_ups, work_ns,
     };
     #[pymodule_export]
     use super::kernels::{Kernel, kernels};

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use ampsched_model::{Distribution, Histogram};
 use serde::Serialize;
 
 use crate::import::Frames;
@@ -57,6 +58,25 @@ pub struct FrameCount {
     pub frames: usize,
     /// How many ended later than a period after they began.
     pub late: usize,
+    /// From a frame's begin to its end; percentiles alone.
+    pub times: Distribution,
+    /// The same of each thread that ends some, those with the most late ones first.
+    pub by_thread: Vec<ThreadFrames>,
+}
+
+/// Frames that one thread ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ThreadFrames {
+    /// The thread's place in the recording.
+    pub thread: u32,
+    /// How many there are.
+    pub frames: usize,
+    /// How many were late.
+    pub late: usize,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+    /// When that one ended, in ns since the recording's begin.
+    pub longest_until_ns: u64,
 }
 
 /// What is known of an interactive recording.
@@ -92,6 +112,10 @@ pub(crate) struct Turn {
 impl Turn {
     fn is_late(&self) -> bool {
         self.ended_ns > self.begun_ns.saturating_add(self.period_ns)
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.begun_ns)
     }
 }
 
@@ -300,14 +324,28 @@ fn marked_turns(recording: &Recording, period_ns: Option<u64>) -> Vec<Turn> {
 fn frame_count(recording: &Recording, turns: &[Turn], marked: bool) -> Option<FrameCount> {
     let period_ns = turns.first()?.period_ns;
     let mut threads: Vec<String> = Vec::new();
+    let mut times = Histogram::default();
+    let mut by_thread: BTreeMap<u32, ThreadFrames> = BTreeMap::new();
     for turn in turns {
         let name = &recording.threads[turn.thread as usize].name;
         if !threads.contains(name) {
             threads.push(name.clone());
         }
+        times.count(turn.length_ns());
+        let own = by_thread.entry(turn.thread).or_default();
+        own.thread = turn.thread;
+        own.frames += 1;
+        own.late += usize::from(turn.is_late());
+        if turn.length_ns() >= own.longest_ns {
+            (own.longest_ns, own.longest_until_ns) = (turn.length_ns(), turn.ended_ns);
+        }
     }
+    let mut times = Distribution::from(&times);
+    times.drop_histogram();
+    let mut by_thread: Vec<ThreadFrames> = by_thread.into_values().collect();
+    by_thread.sort_by_key(|own| (std::cmp::Reverse((own.late, own.longest_ns)), own.thread));
     let late = turns.iter().filter(|turn| turn.is_late()).count();
-    Some(FrameCount { period_ns, threads, marked, frames: turns.len(), late })
+    Some(FrameCount { period_ns, threads, marked, frames: turns.len(), late, times, by_thread })
 }
 
 /// The path back from what ends last.

@@ -13,7 +13,7 @@ mod raw;
 mod replay;
 
 pub use file::{MAGIC, Writer, read};
-pub use interactive::{FrameCount, Interactive, Period, interactive};
+pub use interactive::{FrameCount, Interactive, Period, ThreadFrames, interactive};
 pub use merge::{Clocked, Merged, merge};
 pub use model::{
     Core, Event, HeldLimits, Info, Kind, Recording, Thread, TracedClock, UNKNOWN_CORE, Wake,

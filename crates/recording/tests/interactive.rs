@@ -123,6 +123,10 @@ fn frames_are_found_by_their_marks_and_counted_once() {
     // Since when the first one has been waited for is not in the trace.
     assert_eq!((frames.marked, frames.frames, frames.late), (true, 59, 1));
     assert_eq!(frames.threads, ["RenderThread"]);
+    let [own] = &frames.by_thread[..] else { panic!("{frames:?}") };
+    assert_eq!((own.frames, own.late), (59, 1));
+    assert_eq!((frames.times.count, frames.times.max_ns), (59, own.longest_ns));
+    assert!(frames.times.p95_ns < PERIOD_US * 1000 && own.longest_ns > PERIOD_US * 1000);
     assert_eq!(found.periods[0].name, "app");
 }
 

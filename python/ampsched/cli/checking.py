@@ -1,5 +1,6 @@
 """``ampsched check``."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,15 +14,16 @@ from ampsched.catalog import Catalog
 from ampsched.cli import options, render, reporting
 from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
-from ampsched.recording import observed
-from ampsched.recording.observed import CpuSeen, Limit, Metric, Observed, ThreadSeen
+from ampsched.recording import trace_metrics
+from ampsched.recording.observed import CpuSeen, Observed, ThreadSeen, observe
+from ampsched.recording.trace_metrics import Culprit, Limit, Metric
 
 if TYPE_CHECKING:
     from ampsched.report import Page
 
 EXAMPLES = render.examples(
     "ampsched check trace.dat --machine juno",
-    "ampsched check trace.dat --limit 'migrations_per_s<=50' --limit 'latency_p99_ms<=4'   (exit code 1 if not so)",
+    "ampsched check trace.dat --limit 'late_frames<=1%' --limit 'latency_p99_ms<=4'   (exit code 1 if not so)",
 )
 THREADS_MAX = 10
 """Most threads of a table."""
@@ -31,33 +33,23 @@ VIOLATED = 1
 
 
 def _complete_limit(incomplete: str) -> list[str]:
-    return listed(incomplete, [metric.name for metric in observed.METRICS])
+    return listed(incomplete, [metric.name for metric in trace_metrics.METRICS])
 
 
 def _metrics_help() -> str:
     """The metrics in a sentence."""
-    names = ", ".join(metric.name for metric in observed.METRICS)
-    of_cluster = ", ".join(f"{name}.CLUSTER" for name, *_ in observed.CLUSTER_METRICS)
+    names = ", ".join(metric.name for metric in trace_metrics.METRICS)
+    of_cluster = ", ".join(f"{name}.CLUSTER" for name, *_ in trace_metrics.CLUSTER_METRICS)
     return f"{names}; with a machine {of_cluster}"
 
 
 @with_format
 def check(
     file: Annotated[Path, typer.Argument(help="A trace of a real scheduler.")],
-    machine: options.MachineOfTrace = None,
+    machine: options.TracedMachine = None,
     cpus: options.CpusOfTrace = None,
-    command: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--command",
-            metavar="NAME",
-            help="Count only threads of that program, and of all that it starts; repeatable.",
-        ),
-    ] = None,
-    pid: Annotated[
-        list[int] | None,
-        typer.Option("--pid", metavar="N", help="The same for a process or thread; repeatable."),
-    ] = None,
+    command: options.ProgramsOfTrace = None,
+    pid: options.PidsOfTrace = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,33 +63,61 @@ def check(
     *,
     output: Output,
 ) -> None:
-    """Say what a real scheduler did in a trace: migrations, latency, misplaced threads, residency; check limits.
+    """Say what a real scheduler did in a trace: migrations, latency, late frames, misplaced threads; check limits.
 
-    The exit code is 1 if a limit is violated, so that a trace serves as a regression test.
+    The exit code is 1 if a limit is violated, so that a trace serves as a regression test; then the threads that have
+    most part in it are named, each with when to look.
     """
     on = Catalog.shipped().machine(machine) if machine else None
     if cpus and not on:
         raise InputError(f"--cpus {cpus} needs --machine: the machine that {file} is of")
-    wanted = list(observed.limits(limit or [], [name for name, *_ in on.clusters] if on else []))
-    seen = observed.observe(file, on, commands=command or [], pids=pid or [], cpus=cpus or "")
+    wanted = list(trace_metrics.limits(limit or [], [name for name, *_ in on.clusters] if on else []))
+    seen = observe(file, on, commands=command or [], pids=pid or [], cpus=cpus or "")
     excesses = [(each, each.excess(seen)) for each in wanted]
-    known = observed.metrics(seen.clusters)
+    known = trace_metrics.metrics(seen.clusters)
     reporting.write(html, lambda: _page(file, seen, known, excesses), quiet=output.is_data)
 
     def text(console: Console) -> None:
         _print(console, file, seen, known)
 
     output.show(value=lambda: _value(seen, known, excesses), rows=lambda: _rows(seen, known), text=text)
-    violated = [_words(each, excess) for each, excess in excesses if excess > 0]
-    for line in violated:
-        render.errors().print(f"limit violated: {line}", soft_wrap=True, markup=False, highlight=False)
+    violated = [(each, excess) for each, excess in excesses if excess > 0]
+    on_machine = f" --machine {shlex.quote(machine)}" if machine else ""
+    on_machine += f" --cpus {shlex.quote(cpus)}" if cpus else ""
+    for each, excess in violated:
+        lines = [f"limit violated: {_words(each, excess)}", *_blame(each, seen, file, on_machine)]
+        for line in lines:
+            render.errors().print(line, soft_wrap=True, markup=False, highlight=False)
     if violated:
         raise typer.Exit(VIOLATED)
 
 
+def _culprits(limit: Limit, seen: Observed) -> list[Culprit]:
+    """Who has most part in what is too much; nobody where something is too little."""
+    return trace_metrics.culprits(limit.metric, seen) if limit.is_upper else []
+
+
+def _culprit(culprit: Culprit) -> str:
+    """A thread and its part in a metric."""
+    return f"{culprit.name} {culprit.tid} ({f'{number(culprit.value)} {culprit.unit}'.strip()})"
+
+
+def _blame(limit: Limit, seen: Observed, file: Path, on_machine: str) -> list[str]:
+    """The threads that have most part in a violated limit, and how to look at the first."""
+    found = _culprits(limit, seen)
+    if not found:
+        return []
+    lines = [f"  most by {', '.join(map(_culprit, found))}"]
+    first = found[0]
+    if first.at_ms is not None:
+        asked = f"--thread {first.tid} --at {first.at_ms:.3f}"
+        lines.append(f"  look: ampsched explain {shlex.quote(str(file))}{on_machine} {asked}")
+    return lines
+
+
 def _words(limit: Limit, excess: float) -> str:
     """A violated limit and by how much."""
-    of = observed.unit(limit.metric)
+    of = trace_metrics.unit(limit.metric)
     value = limit.bound + excess if limit.is_upper else limit.bound - excess
     return f"{limit.text}: it is {value:.5g}{of}, {'over' if limit.is_upper else 'short'} by {excess:.5g}{of}"
 
@@ -116,7 +136,13 @@ def _value(
     seen: Observed, known: Sequence[Metric], excesses: Sequence[tuple[Limit, float]]
 ) -> dict[str, Any]:
     limits = [
-        {"metric": each.metric.name, "limit": each.text, "holds": excess <= 0, "excess": max(excess, 0.0)}
+        {
+            "metric": each.metric.name,
+            "limit": each.text,
+            "holds": excess <= 0,
+            "excess": max(excess, 0.0),
+            "threads": list(map(asdict, _culprits(each, seen))) if excess > 0 else [],
+        }
         for each, excess in excesses
     ]
     return {
@@ -136,12 +162,14 @@ def number(value: float | None) -> str:
 def _print(console: Console, file: Path, seen: Observed, known: Sequence[Metric]) -> None:
     rest = f"{seen.duration_ns / 1e6:,.1f} ms, {len(seen.cpus)} CPUs, {len(seen.threads):,} threads"
     render.print_head(console, file.name, rest)
-    of_all = known[: len(observed.METRICS)]
+    of_all = known[: len(trace_metrics.METRICS)]
     table = render.table("metric", "value", render.label("unit"), render.prose("what it is"))
     for metric in of_all:
         if metric.value(seen) is not None:
             table.add_row(metric.name, number(metric.value(seen)), metric.unit, metric.meaning)
     console.print(table)
+    if seen.frames:
+        console.print(f"frames: {seen.frames.words()}", soft_wrap=True, markup=False, highlight=False)
     _print_residency(console, seen)
     _print_threads(console, seen)
     for line in seen.unknown:
@@ -280,6 +308,11 @@ def _page(
         tuple(Head(text, is_number=place > 0) for place, text in enumerate(_heads(seen))),
         tuple(Row(tuple(map(Cell, _thread_row(seen, thread)))) for thread in seen.threads),
     )
+    blame = tuple(
+        f"{each.text}: {', '.join(map(_culprit, found))}."
+        for each, excess in excesses
+        if excess > 0 and (found := _culprits(each, seen))
+    )
     broken = [_words(each, excess) for each, excess in excesses if excess > 0]
     state = (
         f"{len(broken)} of {len(excesses)} limits violated: {'; '.join(broken)}."
@@ -293,6 +326,7 @@ def _page(
         (Lanes(f"Busy time: {busy}", names, tuple(rows)), numbers),
         (
             *((Section("Clocks", (at_clocks,)),) if at_clocks.rows else ()),
+            *((Section("Who has most part in what is violated", (Notes(blame),)),) if blame else ()),
             Section("Threads", (threads,)),
             Section("What is not known", (Notes(seen.unknown),)),
         ),

@@ -45,6 +45,7 @@ def explain(
         typer.Option("--at", parser=options.number, metavar="MS", help="The moment, in ms since the start."),
     ],
     machine: options.MachineOfTrace = None,
+    cpus: options.CpusOfTrace = None,
     workload: options.WorkloadOrTrace = None,
     policy: Annotated[
         str | None,
@@ -77,8 +78,11 @@ def explain(
     if file is not None:
         if workload is not None:
             raise InputError(f"--workload {workload} and the trace {file} exclude each other")
-        explaining_traces.show(file, machine, policy, (thread, at_ms, window_ms), settings, output)
+        asked = thread, at_ms, window_ms
+        explaining_traces.show(file, (machine, cpus or ""), policy, asked, settings, output)
         return
+    if cpus is not None:
+        raise InputError(f"--cpus {cpus} needs a TRACE: it states which of its CPUs are of which cluster")
     if machine is None or workload is None:
         raise InputError(f"--{'workload' if machine else 'machine'} NAME is missing (or give a TRACE)")
     answer = api.explain(

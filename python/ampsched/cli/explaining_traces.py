@@ -1,14 +1,15 @@
 """``ampsched explain`` of a trace of a real scheduler."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 
-from ampsched._core import InputError, Machine
+from ampsched._core import InputError
 from ampsched.cli import options
 from ampsched.cli.output import Output
-from ampsched.recording.around import Moment, Placed, Simulated, around, place_name, simulated
+from ampsched.recording.around import Moment, Placed, Simulated, around, cpu_name, cpu_names, simulated
 from ampsched.settings import SimulateSettings, catalog_of, declared
 from ampsched.units import NS_PER_MS
 
@@ -18,7 +19,7 @@ Asked = tuple[str, float, float]
 
 def show(
     file: Path,
-    machine: str | None,
+    machine: tuple[str | None, str],
     policies: str | None,
     asked: Asked,
     settings: SimulateSettings,
@@ -28,7 +29,7 @@ def show(
 
     Args:
         file: The trace.
-        machine: The machine that it is of, if it is known.
+        machine: The machine that it is of, if it is known, and which CPUs are of which of its clusters.
         policies: Policies as on the command line; `linux` of the trace's kernel by default.
         asked: What is asked for.
         settings: Those of the simulations.
@@ -38,21 +39,27 @@ def show(
         InputError: As of `around` and `simulated`; what is for simulations only, without a machine.
     """
     thread, at_ms, window_ms = asked
+    of, cpus = machine
     usual = {name: row.setting.default for name, row in declared(SimulateSettings).items()}
     idle = [name for name, value in settings.items() if name in usual and str(value) != str(usual[name])]
-    if not machine and (policies or idle):
-        what = f"--policy {policies}" if policies else f"the setting {idle[0]}"
+    if not of and (policies or cpus or idle):
+        options_of = {"--policy": policies, "--cpus": cpus}
+        given = [f"{name} {value}" for name, value in options_of.items() if value]
+        what = given[0] if given else f"the setting {idle[0]}"
         raise InputError(f"{what} needs --machine: the machine that {file} is of")
-    on = catalog_of(settings).machine(machine) if machine else None
+    on = catalog_of(settings).machine(of) if of else None
     names = options.split(policies, "policy") if policies else [""]
-    seen = around(file, on, thread, at_ms, window_ms)
-    made = [simulated(file, on, seen, at_ms, window_ms, name, **settings) for name in names] if on else []
+    seen, traced = around(file, on, thread, at_ms, window_ms, cpus)
+    made = [
+        simulated(traced, on, seen, at_ms, window_ms, name, **settings) for name in names if on and traced
+    ]
+    places = cpu_names(on, cpus), cpu_names(on)
 
     def text(console: Console) -> None:
-        lines = _real(seen, on, at_ms)
+        lines = _real(seen, places[0], at_ms)
         for place, each in enumerate(made):
             lines += _story(each) if place == 0 else ["", f"Under {each.policy}: {each.explanation.summary}"]
-            lines += _difference(each, seen, on) if on else []
+            lines += _difference(each, seen, places)
         for line in lines:
             style = "dim" if line.lstrip().startswith("[") else None
             console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)
@@ -73,12 +80,9 @@ def _row(at_ns: int, what: str, core: int | None, sentence: str) -> dict[str, ob
     return {"at_ns": at_ns, "what": what, "core": core, "sentence": sentence}
 
 
-def _real(seen: Moment, machine: Machine | None, at_ms: float) -> list[str]:
-    where = (
-        ""
-        if seen.cpu is None
-        else f" {'on' if seen.state == 'running' else 'after'} {place_name(machine, seen.cpu)}"
-    )
+def _real(seen: Moment, names: Sequence[str], at_ms: float) -> list[str]:
+    on = "on" if seen.state == "running" else "after"
+    where = "" if seen.cpu is None else f" {on} {cpu_name(names, seen.cpu)}"
     lines = [f"In the trace {seen.name} {seen.tid} is {seen.state}{where} at {at_ms:.3f} ms."]
     if seen.namesakes:
         others = ", ".join(map(str, seen.namesakes[:8]))
@@ -98,19 +102,33 @@ def _story(made: Simulated) -> list[str]:
     return [*lines, ""]
 
 
-def _difference(made: Simulated, seen: Moment, machine: Machine) -> list[str]:
+def _difference(made: Simulated, seen: Moment, places: tuple[Sequence[str], Sequence[str]]) -> list[str]:
+    """How often the replay has put it elsewhere; names of CPUs in the trace and in the replay."""
     if not made.compared:
         return ["No wake-up of it can be compared: the trace or the replay has none."]
-    lines = [f"Of {made.compared:,} wake-ups in their order {made.same:,} led to the same cluster."]
+    lines = [f"Of {made.compared:,} wake-ups {_matched(made, seen)} {made.same:,} led to the same cluster."]
     if made.first is not None:
-        real, other = seen.placed[made.first], made.placed[made.first]
+        number, other_number = made.first
+        real, other = seen.placed[number], made.placed[other_number]
         lines.append(
-            f"First difference: wake-up {made.first + 1:,}, {_where(real, machine, 0)} in the trace, "
-            f"{_where(other, machine, made.shift_ns)} under {made.policy}:"
+            f"First difference: wake-up {number + 1:,}, {_where(real, places[0], 0)} in the trace, "
+            f"{_where(other, places[1], made.shift_ns)} under {made.policy}:"
         )
         lines += [f"{'':>17}{line}" for line in made.why]
     return lines
 
 
-def _where(placed: Placed, machine: Machine, shift_ns: int) -> str:
-    return f"{place_name(machine, placed.core)} at {(placed.runs_ns - shift_ns) / NS_PER_MS:.3f} ms"
+def _matched(made: Simulated, seen: Moment) -> str:
+    """How wake-ups were matched, and which were not."""
+    real, other = len(seen.placed), len(made.placed)
+    if real == other:
+        return "in their order"
+    counts = f"the trace has {real:,} and the replay {other:,}"
+    if made.by == "time":
+        return f"at the same time ({counts})"
+    last = seen.placed[made.compared - 1]
+    return f"in their order ({counts}: compared are those up to {last.woken_ns / NS_PER_MS:.3f} ms)"
+
+
+def _where(placed: Placed, names: Sequence[str], shift_ns: int) -> str:
+    return f"{cpu_name(names, placed.core)} at {(placed.runs_ns - shift_ns) / NS_PER_MS:.3f} ms"

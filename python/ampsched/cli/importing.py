@@ -56,20 +56,8 @@ def import_trace(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help=f"Write the recording ({RECORDING})."),
     ] = None,
-    command: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--command",
-            metavar="NAME",
-            help="Only threads of that program, and of all that it starts; repeatable. By default those of all programs.",
-        ),
-    ] = None,
-    pid: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--pid", metavar="N", help="The same for the number of a process or thread; repeatable."
-        ),
-    ] = None,
+    command: options.ProgramsOfTrace = None,
+    pid: options.PidsOfTrace = None,
     speeds: Annotated[
         str | None,
         typer.Option(
@@ -78,16 +66,7 @@ def import_trace(
             help="Without --machine: speeds of the cores that recorded at their highest clocks, from core 0 on.",
         ),
     ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NAME",
-            help="What was traced: a name, 'this' or a .toml file. CPU time becomes time on its fastest core, by the trace's clocks.",
-            autocompletion=options.complete_machine,
-        ),
-    ] = None,
+    machine: options.TracedMachine = None,
     cpus: options.CpusOfTrace = None,
     *,
     output: Output,

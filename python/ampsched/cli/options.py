@@ -109,12 +109,34 @@ Machines = Annotated[
         autocompletion=complete_machine,
     ),
 ]
+TracedMachine = Annotated[
+    str | None,
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAME",
+        help="What was traced: a name, 'this' or a .toml file. CPU time is weighted by its cores and the trace's clocks.",
+        autocompletion=complete_machine,
+    ),
+]
+ProgramsOfTrace = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--command",
+        metavar="NAME",
+        help="Only threads of that program, and of all that it starts; repeatable.",
+    ),
+]
+PidsOfTrace = Annotated[
+    list[int] | None,
+    typer.Option("--pid", metavar="N", help="The same for the number of a process or thread; repeatable."),
+]
 CpusOfTrace = Annotated[
     str | None,
     typer.Option(
         "--cpus",
         metavar="CLUSTERS",
-        help="Which CPUs of the trace are of which cluster: 'little=0,3-5 big=1,2'. By default CPU i is core i of the machine.",
+        help="Which CPUs of a trace are of which cluster: 'little=0,3-5 big=1,2'. By default CPU i is core i of the machine.",
     ),
 ]
 _WORKLOAD = typer.Option(

@@ -7,6 +7,7 @@ from rich.console import Console
 from ampsched._core import Recording
 from ampsched.cli import render
 from ampsched.recording import goals, summary
+from ampsched.recording.frames import Frames
 
 
 def print_recording(console: Console, recording: Recording) -> None:
@@ -27,6 +28,8 @@ def print_recording(console: Console, recording: Recording) -> None:
     found = goals.interaction(recording)
     if found is not None:
         console.print(f"interactive: {goals.words(found)}", soft_wrap=True)
+    if found is not None and found["frames"]:
+        console.print(f"frames: {Frames.from_dict(found['frames']).lengths()}", soft_wrap=True)
     if info["lost_events"]:
         console.print(f"lost: {info['lost_events']:,} events (choose a larger buffer)", soft_wrap=True)
     for line in info["unknown"]:

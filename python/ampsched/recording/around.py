@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from ampsched import api
-from ampsched._core import InputError, Machine, import_clocked, trace_around
+from ampsched._core import InputError, Machine, Recording, trace_around
 from ampsched.explaining import Explanation, Told
 from ampsched.files import read_bytes, shown
 from ampsched.policy import policy_info
 from ampsched.ranges import Range
 from ampsched.recording.observed import clusters_of
 from ampsched.recording.replay import replayed
-from ampsched.recording.traced import stated
+from ampsched.recording.traced import clusters_of_cpus, stated
 from ampsched.settings import MS_MAX, SimulateSettings, catalog_of
 from ampsched.units import NS_PER_MS
 
 OTHERS_MAX = 8
 """Most other CPUs of which a sentence tells who runs there."""
+SAME_NS = 10 * NS_PER_MS
+"""Longest between a wake-up of a trace and the same one of its replay (ours): less than a frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +104,10 @@ class Simulated:
         explanation: Its story around the moment.
         shift_ns: When the trace's first event was, by the simulation's clock: at most 0.
         placed: All its wake-ups there.
-        same: Of wake-ups in their order, how many led to the same cluster.
-        compared: Of how many.
-        first: The number of the first that did not, from 0; none if all did.
+        same: Of wake-ups that are compared, how many led to the same cluster.
+        compared: How many are.
+        by: What was compared: wake-ups in their ``order``, or those at the same ``time`` if their numbers differ.
+        first: The first that did not, by its places in the trace and in the replay, from 0; none if all did.
         why: Why it was put there, each decision in a line.
     """
 
@@ -112,19 +117,47 @@ class Simulated:
     placed: tuple[Placed, ...]
     same: int
     compared: int
-    first: int | None
+    by: str
+    first: tuple[int, int] | None
     why: tuple[str, ...]
 
 
-def around(path: Path, machine: Machine | None, thread: str, at_ms: float, window_ms: float = 5.0) -> Moment:
-    """What a trace tells of one thread around one moment.
+@dataclass(frozen=True, slots=True)
+class Replayable:
+    """The recording of a trace, and how its threads and times are those of the trace.
+
+    Attributes:
+        path: The trace.
+        recording: What was done.
+        tids: The kernel's number of each thread.
+        origin_ns: When the recording begins, by the trace's clock.
+        cluster_of_cpu: Of each CPU of the trace its cluster's place among the machine's.
+    """
+
+    path: Path
+    recording: Recording
+    tids: list[int]
+    origin_ns: int
+    cluster_of_cpu: list[int]
+
+
+def around(
+    path: Path,
+    machine: Machine | None,
+    thread: str,
+    at_ms: float,
+    window_ms: float = 5.0,
+    cpus: str = "",
+) -> tuple[Moment, Replayable | None]:
+    """What a trace tells of one thread around one moment, and what can be replayed of it; it is read once.
 
     Args:
         path: The trace.
-        machine: The machine that it is of, for names of clusters.
+        machine: The machine that it is of, for names of clusters; without one nothing can be replayed.
         thread: A thread's name (of several the one with most CPU time) or the kernel's number.
         at_ms: The moment, in ms since the first event.
         window_ms: What is told begins so long before the moment and ends so long after it.
+        cpus: Which CPUs are of which of the machine's clusters, as for `import_file`.
 
     Raises:
         InputError: The trace cannot be read, is over by then, or has no such thread.
@@ -136,14 +169,22 @@ def around(path: Path, machine: Machine | None, thread: str, at_ms: float, windo
         "at_ns": round(at_ms * NS_PER_MS),
         "window_ns": round(window_ms * NS_PER_MS),
     }
-    asked = {"clusters": clusters_of(machine) if machine else []}
-    text = trace_around(shown(path), read_bytes(path), json.dumps(asked), json.dumps(question))
+    asked = {"clusters": clusters_of(machine, cpus) if machine else []}
+    options = json.dumps(stated(machine, cpus)) if machine else None
+    text, clocked = trace_around(
+        shown(path), read_bytes(path), json.dumps(asked), json.dumps(question), options
+    )
     values: dict[str, Any] = json.loads(text)
+    names = cpu_names(machine, cpus)
     steps = tuple(
-        Step(**each, sentence=_sentence(each, machine)) for each in map(_with_tuples, values.pop("steps"))
+        Step(**each, sentence=_sentence(each, names)) for each in map(_with_tuples, values.pop("steps"))
     )
     placed = tuple(Placed(each["woken_ns"], each["runs_ns"], each["cpu"]) for each in values.pop("placed"))
-    return Moment(**values | {"namesakes": tuple(values["namesakes"])}, steps=steps, placed=placed)
+    moment = Moment(**values | {"namesakes": tuple(values["namesakes"])}, steps=steps, placed=placed)
+    if clocked is None or machine is None:
+        return moment, None
+    owners = clusters_of_cpus(machine, cpus) if cpus else list(machine.cluster_of_core)
+    return moment, Replayable(path, *clocked, owners)
 
 
 def _with_tuples(step: dict[str, Any]) -> dict[str, Any]:
@@ -154,15 +195,21 @@ def _with_tuples(step: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def place_name(machine: Machine | None, core: int) -> str:
-    """A core with its cluster, if that is known."""
-    if machine is None or core >= machine.cores:
-        return f"CPU {core}"
-    return f"CPU {core} ({machine.clusters[machine.cluster_of_core[core]][0]})"
+def cpu_names(machine: Machine | None, cpus: str = "") -> list[str]:
+    """Each CPU of a machine with its cluster; empty if the machine is not known."""
+    if machine is None:
+        return []
+    owners = clusters_of_cpus(machine, cpus) if cpus else machine.cluster_of_core
+    return [f"CPU {cpu} ({machine.clusters[cluster][0]})" for cpu, cluster in enumerate(owners)]
 
 
-def _sentence(step: dict[str, Any], machine: Machine | None) -> str:
-    place = place_name(machine, step["cpu"])
+def cpu_name(names: Sequence[str], cpu: int) -> str:
+    """One of these, or its number alone."""
+    return names[cpu] if cpu < len(names) else f"CPU {cpu}"
+
+
+def _sentence(step: dict[str, Any], names: Sequence[str]) -> str:
+    place = cpu_name(names, step["cpu"])
     other = _thread(step["other"])
     clock = f" at {step['khz'] / 1e3:.0f} MHz" if step["khz"] else ""
     match step["what"]:
@@ -171,7 +218,7 @@ def _sentence(step: dict[str, Any], machine: Machine | None) -> str:
         case "runs":
             waited = "" if step["waited_ns"] is None else f" after {step['waited_ns'] / NS_PER_MS:.3f} ms"
             moved = step["from_cpu"]
-            came = "" if moved is None else f", moved from {place_name(machine, moved)}"
+            came = "" if moved is None else f", moved from {cpu_name(names, moved)}"
             return f"runs on {place}{clock}{waited}{came}" + _elsewhere(step)
         case "lost":
             return f"loses {place} to {other or 'nobody'}" + _elsewhere(step)
@@ -199,12 +246,22 @@ def _elsewhere(step: dict[str, Any]) -> str:
     return f"; elsewhere: {', '.join(told + more)}" if told else ""
 
 
+_OF_VENDOR = re.compile(r"[45]\.\d+\.\d+.*-(perf|qgki)|4\.\d+\.\d+.*-(android|\d{7,})", re.IGNORECASE)
+"""Releases of phones' kernels with WALT: Qualcomm's configurations (``4.14.190-perf``, ``5.4.86-qgki``), and of Linux 4
+those that name Android or have a vendor's number of a build (``4.19.113-26203352``).
+
+Android's common kernels of Linux 5 and later (``5.10.43-android12-9``) have none.
+"""
+
+
 def generation(release: str) -> str:
     """The policy that stands for a kernel: `linux` of the newest version that is not after its release.
 
-    The newest of all if the release is not known, the oldest if it is older than all; no vendor's. Kernels 5 place by
-    energy, as 6.1 does and 4.14 does not.
+    The newest of all if the release is not known, the oldest if it is older than all; `android-4.14` for the kernels of
+    phones that have WALT, as their releases tell. Other kernels 5 place by energy, as 6.1 does and 4.14 does not.
     """
+    if _OF_VENDOR.match(release):
+        return "linux:kernel=android-4.14"
     kernels = next(param.one_of for param in policy_info("linux").params if param.name == "kernel")
     versions = sorted((version for version in kernels if version > 0), key=_order)
     numbers = release.split(".")
@@ -222,7 +279,7 @@ def _order(version: float) -> tuple[int, int]:
 
 
 def simulated(
-    path: Path,
+    traced: Replayable,
     machine: Machine,
     seen: Moment,
     at_ms: float,
@@ -233,7 +290,7 @@ def simulated(
     """What a policy does with a thread in a replay of the trace on its machine.
 
     Args:
-        path: The trace.
+        traced: What can be replayed of the trace.
         machine: The machine that it is of.
         seen: What the trace tells of the thread.
         at_ms: The moment, in ms since the trace's first event.
@@ -244,37 +301,73 @@ def simulated(
     Raises:
         InputError: The thread is of the kernel and not replayed, or the replay ends before.
     """
-    options = json.dumps(stated(machine))
-    recording, tids, origin_ns = import_clocked(shown(path), read_bytes(path), options)
+    recording, tids = traced.recording, traced.tids
     if seen.tid not in tids:
         raise InputError(
-            f"{path}: {seen.name} {seen.tid} is not replayed: it is of the kernel or of a recorder"
+            f"{traced.path}: {seen.name} {seen.tid} is not replayed: it is of the kernel or of a recorder"
         )
     number = len(tids) - 1 - tids[::-1].index(seen.tid)
     policy = policy or generation(json.loads(recording.info)["kernel"])
-    workload = replayed(catalog_of(settings), recording, path).workload
-    shift_ns = seen.begin_ns - origin_ns
+    workload = replayed(catalog_of(settings), recording, traced.path).workload
+    shift_ns = seen.begin_ns - traced.origin_ns
     at_ns = max(0, round(at_ms * NS_PER_MS) + shift_ns)
     names = _names(recording.threads[number][0], number, workload.apps[0][0])
     whole = _explained(machine, workload, policy, names, at_ns, settings)
     placed = tuple(_placed(whole.events))
-    pairs = list(zip(seen.placed, placed, strict=False))
-    of = machine.cluster_of_core
-    differs = [of[real.core] != of[made.core] for real, made in pairs]
-    first = differs.index(True) if True in differs else None
+    pairs, by = matched(seen.placed, placed, shift_ns)
+    of_cpu, of_core = traced.cluster_of_cpu, machine.cluster_of_core
+    others = [
+        (one, other) for one, other in pairs if of_cpu[seen.placed[one].core] != of_core[placed[other].core]
+    ]
+    first = others[0] if others else None
     window_ns = round(window_ms * NS_PER_MS)
     events = tuple(told for told in whole.events if abs(told.at_ns - at_ns) <= window_ns)
-    why = () if first is None else tuple(_why(whole.events, placed[first]))
+    why = () if first is None else tuple(_why(whole.events, placed[first[1]]))
     return Simulated(
         policy=policy,
         explanation=_within(whole, events, at_ns, window_ns),
         shift_ns=shift_ns,
         placed=placed,
-        same=len(pairs) - sum(differs),
+        same=len(pairs) - len(others),
         compared=len(pairs),
+        by=by,
         first=first,
         why=why,
     )
+
+
+def matched(
+    real: Sequence[Placed], made: Sequence[Placed], shift_ns: int
+) -> tuple[list[tuple[int, int]], str]:
+    """Which wake-ups of a trace and of its replay are compared, by their places, and by what they were matched.
+
+    By their ``order`` if there are as many. Else a replay lacks some, or has some more, and they are matched by
+    ``time``: two that are nearest to each other, at most `SAME_NS` apart. Where times have drifted so far that fewer
+    than half are, the order counts again, up to where one of them ends.
+
+    Args:
+        real: Those of the trace.
+        made: Those of the replay.
+        shift_ns: When the trace's first event was, by the replay's clock.
+    """
+    in_order = [(place, place) for place in range(min(len(real), len(made)))]
+    if len(real) == len(made) or not in_order:
+        return in_order, "order"
+    theirs = [each.woken_ns + shift_ns for each in real]
+    ours = [each.woken_ns for each in made]
+    pairs = []
+    for place, at_ns in enumerate(theirs):
+        other = _nearest(ours, at_ns)
+        if abs(ours[other] - at_ns) <= SAME_NS and _nearest(theirs, ours[other]) == place:
+            pairs.append((place, other))
+    return (pairs, "time") if 2 * len(pairs) >= len(in_order) else (in_order, "order")
+
+
+def _nearest(times_ns: Sequence[int], at_ns: int) -> int:
+    """The place of the time nearest to another one, of times in ascending order."""
+    place = bisect_left(times_ns, at_ns)
+    places = [each for each in (place - 1, place) if 0 <= each < len(times_ns)]
+    return min(places, key=lambda each: abs(times_ns[each] - at_ns))
 
 
 def _names(name: str, number: int, app: str) -> list[str]:

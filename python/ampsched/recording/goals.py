@@ -21,6 +21,7 @@ from ampsched.comparison import (
 )
 from ampsched.execution import Run
 from ampsched.governor import Governors
+from ampsched.recording.frames import Frames
 from ampsched.statistics import Estimate, estimate
 
 GoalName = Literal["time", "frames", "latency", "energy", "edp"]
@@ -151,14 +152,9 @@ def has_power(machine: Machine) -> bool:
 
 def words(found: dict[str, Any]) -> str:
     """What was found of an interactive program, in words."""
-    frames = found["frames"]
-    if not frames:
+    if not found["frames"]:
         return f"{found['waiting']:.0%} of its time it waits for a clock or for outside, without a period"
-    how = "marked frames" if frames["marked"] else "wake-ups"
-    first, *others = frames["threads"]
-    more = f" and {len(others)} more" if others else ""
-    late = f"{frames['late']} of {frames['frames']} were late"
-    return f"a period of {frames['period_ns'] / 1e6:.1f} ms was found in {how} of {first or 'a thread without a name'}{more}; {late}"
+    return Frames.from_dict(found["frames"]).words()
 
 
 def metric_of(goal: Goal, comparison: Comparison) -> Metric:

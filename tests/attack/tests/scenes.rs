@@ -39,9 +39,6 @@ kinds!(factors: FactorSource { Oracle Noisy Sampled Predicted Constant Missing }
 kinds!(heat: HeatSource { Nothing Cores Cluster });
 kinds!(mode: TimerMode { Relative Absolute });
 
-/// Steps that only replays of recordings have: no language says them (crates/recording/tests/interactive.rs).
-const OF_REPLAYS: &[&str] = &["SleepUntil", "Period"];
-
 /// Enough that a kind is missing only if it is hardly ever drawn.
 const SCENES: u64 = 600;
 
@@ -111,8 +108,7 @@ fn low_scenes_draw_everything_that_programs_can_do() {
             }
         }
     }
-    let of_programs = op::ALL.iter().copied().filter(|kind| !OF_REPLAYS.contains(kind));
-    ops.assert_all("steps", of_programs);
+    ops.assert_all("steps", op::ALL.iter().copied());
     objects.assert_all("objects", object::ALL.iter().copied());
     dists.assert_all("distributions", dist::ALL.iter().copied());
     others.assert_all("task policies", ampsched_task::REGISTRY.iter().map(|info| info.name));

@@ -5,6 +5,8 @@ use std::io::Read;
 
 use ampsched_model::{Budget, InputError};
 
+use super::interrupts;
+
 /// Marks an event whose form does not say in which thread's context it happened: whoever runs on that core.
 pub const WHOEVER_RUNS: u32 = u32::MAX;
 
@@ -134,6 +136,10 @@ pub enum What {
     TimerBegin,
     /// That timer's function has returned.
     TimerEnd,
+    /// An interrupt, or what it has put off (softirq), begins on this core.
+    InterruptBegin,
+    /// It ends.
+    InterruptEnd,
     /// Events are missing before this one, on this core.
     Lost { events: u64 },
     /// A core has another clock, in kHz (`cpu_frequency`).
@@ -250,6 +256,12 @@ impl Story {
             Ok(()) => self.events.push(event),
             Err(error) => self.overflow = Some(error),
         }
+    }
+
+    /// Puts the events into the order of time, and says which wake-ups interrupts did.
+    pub fn sort(&mut self) {
+        self.events.sort_by_key(|raw| raw.at_ns);
+        interrupts::settle(&mut self.events);
     }
 
     /// What a part of the trace is unpacked to, and whether all of it could be.

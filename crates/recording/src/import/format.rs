@@ -57,6 +57,8 @@ enum Shape {
     },
     TimerBegin,
     TimerEnd,
+    InterruptBegin,
+    InterruptEnd,
     Frequency {
         cpu: Field,
         khz: Field,
@@ -170,6 +172,8 @@ fn shape(name: &str, fields: &HashMap<String, Field>) -> Option<Shape> {
         "sys_enter_futex" => Shape::CallEnter { futex: Some(of("uaddr")?) },
         "hrtimer_expire_entry" => Shape::TimerBegin,
         "hrtimer_expire_exit" => Shape::TimerEnd,
+        "irq_handler_entry" | "softirq_entry" | "ipi_entry" => Shape::InterruptBegin,
+        "irq_handler_exit" | "softirq_exit" | "ipi_exit" => Shape::InterruptEnd,
         "cpu_frequency" => Shape::Frequency { cpu: of("cpu_id")?, khz: of("state")? },
         "cpu_frequency_limits" => {
             Shape::Limits { cpu: of("cpu_id")?, min_khz: of("min_freq")?, max_khz: of("max_freq")? }
@@ -242,6 +246,8 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
         Shape::CallExit { call, result } => return Some(call_end(call, number(result)? as i64)),
         Shape::TimerBegin => What::TimerBegin,
         Shape::TimerEnd => What::TimerEnd,
+        Shape::InterruptBegin => What::InterruptBegin,
+        Shape::InterruptEnd => What::InterruptEnd,
         Shape::Frequency { cpu, khz } => What::frequency(number(cpu)?, number(khz)?)?,
         Shape::Limits { cpu, min_khz, max_khz } => {
             What::limits(number(cpu)?, number(min_khz)?, number(max_khz)?)?

@@ -59,6 +59,7 @@ fn word(what: What) -> &'static str {
         What::Idle { .. } => "idle states",
         What::Priority { .. } => "priorities",
         What::BlockedReason { .. } => "reasons of blocks",
+        What::InterruptBegin | What::InterruptEnd => "interrupts",
         What::SliceBegin { .. } | What::SliceEnd => "slices",
     }
 }

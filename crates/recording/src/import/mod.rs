@@ -10,6 +10,7 @@ mod event;
 mod format;
 mod frames;
 mod ftrace_text;
+mod interrupts;
 mod kind;
 mod lacking;
 mod limits;
@@ -39,7 +40,8 @@ use serde::{Deserialize, Serialize};
 
 pub use frames::Frames;
 pub use observed::{
-    Asked, AtClock, CpuSeen, KnownCluster, Moment, Observed, Placed, Question, Step, ThreadSeen,
+    Asked, AtClock, CpuSeen, FramesSeen, KnownCluster, Moment, Observed, Placed, Question, Step,
+    ThreadSeen,
 };
 pub use system::{Pages, clocked, recording as of_pages};
 pub use wakes::{WakeUps, wake_ups};
@@ -114,6 +116,15 @@ pub struct Window {
 }
 
 impl Options {
+    /// The same of a trace of a form, which is the recorder if no other one is stated.
+    fn of_form(&self, form: &str) -> Self {
+        let mut options = self.clone();
+        if options.recorder.is_empty() {
+            form.clone_into(&mut options.recorder);
+        }
+        options
+    }
+
     /// Speeds by that of the fastest, in [`SPEED_UNITS`].
     fn relative_speeds(&self, file: &str) -> Result<Vec<u64>, InputError> {
         let fastest = self.speeds.iter().copied().fold(0.0, f64::max);
@@ -175,11 +186,7 @@ pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, 
 /// As of [`import`].
 pub fn import_clocked(file: &str, bytes: &[u8], options: &Options) -> Result<Clocked, InputError> {
     let (form, story) = container::story(file, bytes)?;
-    let mut options = options.clone();
-    if options.recorder.is_empty() {
-        options.recorder = form.to_owned();
-    }
-    select::clocked(file, story.checked(file)?, &options)
+    select::clocked(file, story.checked(file)?, &options.of_form(form))
 }
 
 /// What a trace says of the scheduler that made it.
@@ -188,10 +195,10 @@ pub fn import_clocked(file: &str, bytes: &[u8], options: &Options) -> Result<Clo
 /// As of [`import`]; the trace keeps no switches (recordings and columns of numpy), has CPUs that the machine lacks, or
 /// too many.
 pub fn observe(file: &str, bytes: &[u8], asked: &Asked) -> Result<Observed, InputError> {
-    observed::of_story(file, bytes.len(), of_scheduler(file, bytes)?, asked)
+    observed::of_story(file, bytes.len(), of_scheduler(file, bytes)?.1, asked)
 }
 
-/// What a trace tells of one thread around one moment.
+/// What a trace tells of one thread around one moment; with options its recording, too, as of [`import_clocked`].
 ///
 /// # Errors
 /// As of [`observe`]; there is no such thread, or the trace has ended before.
@@ -200,15 +207,22 @@ pub fn around(
     bytes: &[u8],
     asked: &Asked,
     question: &Question,
-) -> Result<Moment, InputError> {
-    observed::around(file, bytes.len(), of_scheduler(file, bytes)?, asked, question)
+    options: Option<&Options>,
+) -> Result<(Moment, Option<Clocked>), InputError> {
+    let (form, story) = of_scheduler(file, bytes)?;
+    let found = observed::around(file, bytes.len(), &story, asked, question)?;
+    let clocked = options.map(|options| select::clocked(file, story, &options.of_form(form)));
+    Ok((found, clocked.transpose()?))
 }
 
-/// The story of a trace that keeps what the scheduler did.
-fn of_scheduler(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
+/// The form and the story of a trace that keeps what the scheduler did, in the order of time.
+fn of_scheduler(file: &str, bytes: &[u8]) -> Result<(&'static str, Story), InputError> {
     if bytes.starts_with(&crate::MAGIC[..6]) || npz::is_form(bytes) {
         let message = "keeps what programs did and not what the scheduler did";
         return Err(InputError::new(file, "", message).with_hint("give the trace itself"));
     }
-    container::story(file, bytes)?.1.checked(file)
+    let (form, story) = container::story(file, bytes)?;
+    let mut story = story.checked(file)?;
+    story.sort();
+    Ok((form, story))
 }

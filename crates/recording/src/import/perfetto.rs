@@ -102,6 +102,12 @@ message! {
         wakeup: Option<Waking> = [message, optional, tag = "17"];
         blocked: Option<BlockedReason> = [message, optional, tag = "18"];
         waking: Option<Waking> = [message, optional, tag = "20"];
+        ipi_begin: Option<Nothing> = [message, optional, tag = "21"];
+        ipi_end: Option<Nothing> = [message, optional, tag = "22"];
+        soft_begin: Option<Nothing> = [message, optional, tag = "24"];
+        soft_end: Option<Nothing> = [message, optional, tag = "25"];
+        handler_begin: Option<Nothing> = [message, optional, tag = "36"];
+        handler_end: Option<Nothing> = [message, optional, tag = "37"];
         new_task: Option<NewTask> = [message, optional, tag = "235"];
         rename: Option<Rename> = [message, optional, tag = "236"];
         exec: Option<Exec> = [message, optional, tag = "237"];
@@ -388,11 +394,7 @@ impl Reader {
             self.story.unreadable += u64::from(told.is_err());
             return told.ok().flatten();
         }
-        match (&event.timer_begin, &event.timer_end) {
-            (Some(_), _) => Some(What::TimerBegin),
-            (_, Some(_)) => Some(What::TimerEnd),
-            _ => self.remark(event),
-        }
+        interrupt(event).or_else(|| self.remark(event))
     }
 
     /// What is told of cores and priorities.
@@ -413,6 +415,18 @@ impl Reader {
         self.story.unreadable += u64::from(told.is_none());
         told
     }
+}
+
+/// The begin or the end of an interrupt, if it is one.
+fn interrupt(event: &Event) -> Option<What> {
+    let is_any = |events: [&Option<Nothing>; 3]| events.iter().any(|told| told.is_some());
+    let what = [
+        (event.timer_begin.is_some(), What::TimerBegin),
+        (event.timer_end.is_some(), What::TimerEnd),
+        (is_any([&event.ipi_begin, &event.soft_begin, &event.handler_begin]), What::InterruptBegin),
+        (is_any([&event.ipi_end, &event.soft_end, &event.handler_end]), What::InterruptEnd),
+    ];
+    what.iter().find(|(is, _)| *is).map(|(_, what)| *what)
 }
 
 /// A priority, if it is told.

@@ -83,7 +83,7 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     if !story.events.iter().any(|raw| matches!(raw.what, What::Switch { .. })) {
         return Err(lacking::of_switches(file, &story));
     }
-    story.events.sort_by_key(|raw| raw.at_ns);
+    story.sort();
     let speeds: Vec<u64> = options.relative_speeds(file)?;
     let names = std::mem::take(&mut story.names);
     let clocks = Clocks::of(&story.events, &speeds, options);

@@ -198,6 +198,8 @@ impl<'a> Builder<'a> {
             | What::Idle { .. }
             | What::Priority { .. }
             | What::BlockedReason { .. }
+            | What::InterruptBegin
+            | What::InterruptEnd
             | What::SliceBegin { .. }
             | What::SliceEnd => {}
         }

@@ -84,6 +84,8 @@ fn what(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) -> Read {
         "sched_process_exit" => Read::Event(What::Exit { tid: head.tid }),
         "hrtimer_expire_entry" => Read::Event(What::TimerBegin),
         "hrtimer_expire_exit" => Read::Event(What::TimerEnd),
+        "irq_handler_entry" | "softirq_entry" | "ipi_entry" => Read::Event(What::InterruptBegin),
+        "irq_handler_exit" | "softirq_exit" | "ipi_exit" => Read::Event(What::InterruptEnd),
         "print" | "tracing_mark_write" => marked(story, head, fields),
         _ => match text_state::what(event, fields) {
             Some(found) => found.into(),

@@ -1,7 +1,9 @@
 //! What machines and programs may state beside the rest: spinning, windows, devices in detail, contention, costs of
-//! single lines.
+//! single lines; and steps that only replays of recordings have.
 
 use std::fmt::Write;
+
+use ampsched_model::{Op, Program};
 
 use super::programs::ProgramText;
 use crate::dice::Dice;
@@ -46,6 +48,28 @@ pub fn of_program(mut program: ProgramText) -> ProgramText {
         let spin_us = dice.scale(0.5, 500.0);
         state(&mut program.text, "[regions.r]\n", &format!("spin_us = {spin_us:.2}\n"));
         program.fixed_work = false;
+    }
+    program
+}
+
+/// A program with steps of replays instead of some sleeps and yields, in one case of three: no language says them.
+pub fn of_replay(mut program: Program, text: &str) -> Program {
+    let dice = &mut Dice::of_text(&format!("replay {text}"));
+    if !dice.once_in(3) {
+        return program;
+    }
+    for op in &mut program.code {
+        match op {
+            Op::Sleep(_) if dice.once_in(2) => {
+                *op = Op::SleepUntil { at_ns: dice.scale(1e3, 3e7) as u64 };
+            }
+            // A yield counts for nothing in the work that is done, nor does a period; some have no length.
+            Op::Yield if dice.once_in(2) => {
+                let length_ns = if dice.once_in(4) { 0 } else { dice.scale(1e3, 2e7) as u64 };
+                *op = Op::Period { begun_ns: dice.scale(1.0, 3e7) as u64, length_ns };
+            }
+            _ => {}
+        }
     }
     program
 }

@@ -5,12 +5,13 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use ampsched_model::{App, FileKind, Machine, Workload};
+use ampsched_model::{App, FileKind, Machine, Op, Workload};
 use ampsched_policy::build_policy;
 use ampsched_sim::{Job, Limits, Options, Outcome, run_batch, simulate_with};
 
 use super::judge;
 use super::machines::{self, MachineText};
+use super::mechanisms;
 use super::programs::{self, ProgramText};
 use super::record::Record;
 use super::settings::{self, PolicySpec};
@@ -77,7 +78,8 @@ impl Scene {
             catalog
                 .add(FileKind::Program, &name, &format!("{name}.toml"), &program.text)
                 .map_err(wrong)?;
-            let program = Arc::new(catalog.program(&name, &[]).map_err(wrong)?);
+            let read = catalog.program(&name, &[]).map_err(wrong)?;
+            let program = Arc::new(mechanisms::of_replay(read, &program.text));
             let start_ns = if dice.once_in(4) { dice.whole(0..=5_000_000) } else { 0 };
             let nice = if dice.once_in(4) { dice.whole(0..=20) as i8 - 10 } else { 0 };
             apps.push(App { name, program, start_ns, nice });
@@ -231,6 +233,11 @@ impl Scene {
                 "== p{index}.toml (start_ns {}, nice {})\n{}",
                 app.start_ns, app.nice, program.text
             );
+            for (step, op) in app.program.code.iter().enumerate() {
+                if matches!(op, Op::SleepUntil { .. } | Op::Period { .. }) {
+                    let _ = writeln!(text, "step {step} of p{index} is {op:?}");
+                }
+            }
         }
         let policies: Vec<String> = self.policies.iter().map(in_words).collect();
         let _ =

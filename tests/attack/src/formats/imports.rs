@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use ampsched_recording::import::{Options, import};
+use ampsched_recording::import::{
+    Asked, KnownCluster, Observed, Options, Question, ThreadSeen, around, import, observe,
+};
 use ampsched_recording::read;
 
 use super::{Format, check_refusal, once, seeds};
@@ -93,6 +95,74 @@ fn check(bytes: &[u8]) {
         Ok(recording) => {
             let again = read("again", &recording.to_bytes()).expect("what is written is read");
             assert_eq!(again.events(), recording.events());
+        }
+        Err(error) => check_refusal("input", &error.to_string()),
+    }
+    for clusters in [Vec::new(), two_clusters()] {
+        let asked = Asked { clusters, ..Asked::default() };
+        match observe("input", bytes, &asked) {
+            Ok(seen) => {
+                check_observed(&seen);
+                seen.threads.iter().take(3).for_each(|thread| look(bytes, &asked, &seen, thread));
+            }
+            Err(error) => check_refusal("input", &error.to_string()),
+        }
+    }
+}
+
+/// Clusters for the traces of small machines.
+fn two_clusters() -> Vec<KnownCluster> {
+    let cluster = |name: &str, cpus: [u16; 4], top| KnownCluster {
+        name: name.to_owned(),
+        cpus: cpus.to_vec(),
+        opps: vec![(500, top / 3.0), (1500, top)],
+    };
+    vec![cluster("little", [0, 2, 4, 6], 400.0), cluster("big", [1, 3, 5, 7], 1024.0)]
+}
+
+/// All time is accounted for, and parts are not greater than the whole.
+fn check_observed(seen: &Observed) {
+    let end_ns = seen.duration_ns;
+    for cpu in &seen.cpus {
+        assert_eq!(cpu.busy_ns + cpu.idle_ns + cpu.unknown_ns, end_ns, "CPU {}", cpu.cpu);
+        assert_eq!(cpu.clocks.iter().map(|clock| clock.busy_ns).sum::<u64>(), cpu.busy_ns);
+        let used = seen.threads.iter().flat_map(|thread| &thread.cpu_ns);
+        let used_ns: u64 = used.filter(|(number, _)| *number == cpu.cpu).map(|(_, ns)| ns).sum();
+        assert_eq!(used_ns, cpu.busy_ns, "CPU {}", cpu.cpu);
+    }
+    for thread in &seen.threads {
+        let cpu_ns = thread.cpu_ns.iter().map(|(_, ns)| ns).sum::<u64>();
+        assert!(thread.wait_ns <= end_ns && cpu_ns <= end_ns, "{thread:?}");
+        assert!(thread.beside_greater_ns <= thread.beside_idle_ns, "{thread:?}");
+        assert!(thread.beside_idle_ns <= thread.wait_ns, "{thread:?}");
+        assert!(thread.too_small_ns + thread.too_big_ns <= cpu_ns, "{thread:?}");
+        assert!(thread.migrations <= thread.switches, "{thread:?}");
+        assert!(thread.cluster_migrations <= thread.migrations, "{thread:?}");
+        assert!(thread.worst_at_ns.iter().all(|(_, at_ns)| *at_ns <= end_ns), "{thread:?}");
+        assert!(thread.ran_at_ns.iter().all(|(_, at_ns)| *at_ns <= end_ns), "{thread:?}");
+        assert!(thread.frames.late <= thread.frames.count, "{thread:?}");
+        assert!(thread.frames.longest_until_ns <= end_ns, "{thread:?}");
+    }
+    if let Some(frames) = &seen.frames {
+        assert!(frames.late <= frames.frames && frames.times.count == frames.frames as u64);
+        assert!(frames.times.max_ns <= end_ns, "{frames:?}");
+    }
+}
+
+/// What is told of a thread around the middle: in the order of time, and its recording is what an import makes.
+fn look(bytes: &[u8], asked: &Asked, seen: &Observed, thread: &ThreadSeen) {
+    let (at_ns, window_ns) = (seen.duration_ns / 2, seen.duration_ns / 4);
+    let question = Question { thread: thread.tid.to_string(), at_ns, window_ns };
+    let (found, _) = around("input", bytes, asked, &question, None).expect("it was seen");
+    assert_eq!(found.tid, thread.tid);
+    assert!(found.steps.is_sorted_by_key(|step| step.at_ns), "{found:?}");
+    assert!(found.steps.iter().all(|step| step.at_ns.abs_diff(at_ns) <= window_ns), "{found:?}");
+    assert!(found.placed.iter().all(|placed| placed.woken_ns <= placed.runs_ns), "{found:?}");
+    match around("input", bytes, asked, &question, Some(&Options::default())) {
+        Ok((again, made)) => {
+            let made = made.expect("options were stated");
+            assert_eq!(again, found);
+            assert_eq!(made.tids.len(), made.recording.threads.len());
         }
         Err(error) => check_refusal("input", &error.to_string()),
     }

@@ -191,20 +191,19 @@ fn step(walk: &Walk<'_>, raw: &Raw, was: (State, Option<u16>), thread: &Thread) 
     }
 }
 
-/// What a trace tells of one thread around one moment.
+/// What a trace, whose events are in the order of time, tells of one thread around one moment.
 ///
 /// # Errors
 /// As of `of_story`; there is no such thread, or the trace has ended before.
 pub fn around(
     file: &str,
     bytes: usize,
-    mut story: Story,
+    story: &Story,
     asked: &Asked,
     question: &Question,
 ) -> Result<Moment, InputError> {
-    story.events.sort_by_key(|raw| raw.at_ns);
     let layout = || Layout::of(file, &story.events, &asked.clusters);
-    Budget::of(bytes).take::<[u64; 4]>(file, tids(&story).saturating_mul(layout()?.cpus()))?;
+    Budget::of(bytes).take::<[u64; 4]>(file, tids(story).saturating_mul(layout()?.cpus()))?;
     let walked = Walk::new(layout()?, &story.names).through(&story.events);
     let end_ns = walked.duration_ns();
     if question.at_ns > end_ns {
@@ -212,7 +211,7 @@ pub fn around(
         let message = format!("{at:.3} ms is after the end of the trace at {end:.3} ms");
         return Err(InputError::new(file, "", message));
     }
-    let (place, namesakes) = find(file, &walked, &story, &question.thread)?;
+    let (place, namesakes) = find(file, &walked, story, &question.thread)?;
     let lens = Lens::new(question, place as u32);
     let again = Walk::new(layout()?, &story.names).with_lens(lens).through(&story.events);
     let (Some(lens), Some(thread)) = (again.lens, again.threads.get(place)) else {
@@ -222,7 +221,7 @@ pub fn around(
     if !lens.is_over {
         (found.state, found.cpu) = (word(thread.state), thread.cpu);
     }
-    let name = thread.names(&story).last().unwrap_or_default().to_owned();
+    let name = thread.names(story).last().unwrap_or_default().to_owned();
     let begin_ns = story.events.first().map_or(0, |raw| raw.at_ns);
     Ok(Moment { tid: thread.tid, name, begin_ns, namesakes, ..found })
 }

@@ -66,6 +66,14 @@ impl Cpu {
         }
     }
 
+    /// It is at something else from where its time is booked on; what others waited behind it up to now stays.
+    /// Returns what it was at; `idle_ns` as for `settle`.
+    pub fn turn(&mut self, at: At, idle_ns: [u64; 2]) -> At {
+        self.beside_ns = self.beside(idle_ns);
+        self.idle_mark_ns = idle_ns;
+        std::mem::replace(&mut self.at, at)
+    }
+
     /// Time so far in which it ran a thread and another CPU was idle: any, and a greater one.
     pub fn beside(&self, idle_ns: [u64; 2]) -> [u64; 2] {
         let [any, greater] = self.beside_ns;

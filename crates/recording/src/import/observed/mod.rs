@@ -7,12 +7,14 @@
 
 mod around;
 mod cpus;
+mod frames;
 mod layout;
 mod load;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod walk;
+mod worst;
 
 use std::collections::HashSet;
 
@@ -20,10 +22,12 @@ use ampsched_model::{Budget, Distribution, Histogram, InputError};
 use serde::{Deserialize, Serialize};
 
 pub use around::{Moment, Placed, Question, Step, around};
+pub use frames::FramesSeen;
 pub use layout::KnownCluster;
 
 use super::event::{Story, What};
 use super::select::is_named;
+use crate::FrameCount;
 use layout::Layout;
 use walk::{Walk, Walked};
 
@@ -103,6 +107,13 @@ pub struct ThreadSeen {
     pub too_small_ns: u64,
     /// CPU time on a cluster though its load fits a smaller one.
     pub too_big_ns: u64,
+    /// Frames that it ends.
+    pub frames: FramesSeen,
+    /// When something was worst, in ns since the first event: `latency`, `wait`, `beside_idle`, `beside_greater`,
+    /// `migration`, `cluster_migration`, `preemption`, `too_small`, `too_big`, those that happened.
+    pub worst_at_ns: Vec<(&'static str, u64)>,
+    /// When it began to run on each CPU for the last time.
+    pub ran_at_ns: Vec<(u16, u64)>,
 }
 
 /// What a trace says of its scheduler.
@@ -116,6 +127,8 @@ pub struct Observed {
     pub threads: Vec<ThreadSeen>,
     /// From wake-up to a CPU, of all these.
     pub latency: Distribution,
+    /// Frames, if there are any: those that advice finds.
+    pub frames: Option<FrameCount>,
     /// Runnable threads of the whole system, on average: those that run and those that wait for a CPU.
     pub runnable_mean: f64,
     /// The most at a time.
@@ -130,7 +143,7 @@ pub struct Observed {
     pub unknown: Vec<String>,
 }
 
-/// Looks at a trace.
+/// Looks at a trace, whose events are in the order of time.
 ///
 /// # Errors
 /// It has no switch, CPUs that the machine lacks, none of the wanted threads, or more CPUs and threads than a file of
@@ -138,11 +151,10 @@ pub struct Observed {
 pub fn of_story(
     file: &str,
     bytes: usize,
-    mut story: Story,
+    story: Story,
     asked: &Asked,
 ) -> Result<Observed, InputError> {
     let lost = story.lost_events;
-    story.events.sort_by_key(|raw| raw.at_ns);
     let layout = Layout::of(file, &story.events, &asked.clusters)?;
     Budget::of(bytes).take::<[u64; 4]>(file, tids(&story).saturating_mul(layout.cpus()))?;
     let walked = Walk::new(layout, &story.names).through(&story.events);
@@ -164,11 +176,16 @@ pub fn of_story(
     threads.sort_by_key(|thread: &ThreadSeen| {
         (std::cmp::Reverse(thread.cpu_ns.iter().map(|(_, ns)| ns).sum::<u64>()), thread.tid)
     });
-    let unknown = unknown(&walked, &story, asked);
+    let mut unknown = unknown(&walked, &story, asked);
+    let frames = frames::find(file, story, asked, &mut threads).unwrap_or_else(|why| {
+        unknown.push(format!("frames: it {why}"));
+        None
+    });
     Ok(Observed {
         duration_ns: walked.duration_ns(),
         threads,
         latency: percentiles(&latency),
+        frames,
         runnable_mean: walked.crowd.mean(walked.duration_ns()),
         runnable_max: walked.crowd.max,
         wakeups: walked.wakeups,

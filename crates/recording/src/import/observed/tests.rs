@@ -102,6 +102,33 @@ fn without_a_machine_no_core_is_greater() {
     assert_eq!((pid.threads[0].name.as_str(), pid.latency.count), ("b", 0));
 }
 
+/// What was believed of a CPU turns out to be unknown while a thread waits behind it (found by mutation).
+#[test]
+fn a_wait_behind_a_thread_that_was_elsewhere_is_no_less_than_nothing() {
+    let switch = |cpu: u32, ms: u32, from: &str, to: &str| {
+        let ((name, tid), (to_name, to_tid)) =
+            (from.split_once('-').unwrap(), to.split_once('-').unwrap());
+        format!(
+            "{from} [{cpu:03}] d..2. 1.{ms:03}000: sched_switch: prev_comm={name} prev_pid={tid} prev_prio=120 \
+             prev_state=S ==> next_comm={to_name} next_pid={to_tid} next_prio=120\n"
+        )
+    };
+    let text = [
+        switch(1, 0, "idle-0", "b-20"),
+        switch(2, 0, "x-40", "idle-0"),
+        "b-20 [001] d..2. 1.005000: sched_waking: comm=a pid=10 prio=120 target_cpu=001\n"
+            .to_owned(),
+        switch(0, 6, "idle-0", "b-20"),
+        switch(1, 7, "idle-0", "a-10"),
+        switch(1, 8, "a-10", "idle-0"),
+    ];
+    let found = look(&text.concat(), &Asked::default());
+    check(&found);
+    let a = thread(&found, "a");
+    assert_eq!((a.wait_ns, a.beside_idle_ns), (2 * MS, MS), "from 5 to 6 b had its CPU");
+    assert_eq!(a.worst_at_ns, [("latency", 7 * MS), ("wait", 7 * MS), ("beside_idle", 7 * MS)]);
+}
+
 fn raw(at_ms: u64, cpu: u16, what: What) -> Raw {
     Raw { at_ns: 1000 * MS + at_ms * MS, cpu, tid: 0, context: Context::Unknown, what }
 }
@@ -109,6 +136,7 @@ fn raw(at_ms: u64, cpu: u16, what: What) -> Raw {
 fn look_with(more: &[Raw], asked: &Asked) -> Observed {
     let mut story = ftrace_text::read(TRACE.as_bytes());
     more.iter().for_each(|raw| story.push(*raw));
+    story.sort();
     let found = of_story("x", TRACE.len(), story, asked).unwrap();
     check(&found);
     found

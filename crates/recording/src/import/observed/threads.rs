@@ -4,6 +4,7 @@ use ampsched_model::Histogram;
 
 use super::layout::Layout;
 use super::load::Load;
+use super::worst::{Bad, Worst};
 use super::{ThreadSeen, percentiles};
 use crate::import::event::{Left, Name, Story};
 
@@ -74,6 +75,10 @@ pub struct Thread {
     pub beside: Vec<[u64; 2]>,
     /// CPU time on each CPU.
     pub cpu_ns: Vec<(u16, u64)>,
+    /// When it began to run on each of these for the last time.
+    pub ran_at_ns: Vec<(u16, u64)>,
+    /// When something was worst.
+    pub worst: Worst,
     /// From wake-up to a CPU.
     pub latency: Histogram,
     /// Its load.
@@ -95,6 +100,17 @@ impl Thread {
         self.texts.push(name);
     }
 
+    /// It begins to run on a CPU.
+    pub fn arrive(&mut self, cpu: u16, now_ns: u64) {
+        self.seen.switches += 1;
+        self.cpu = Some(cpu);
+        self.woken_running_ns = None;
+        match self.ran_at_ns.iter_mut().find(|(other, _)| *other == cpu) {
+            Some((_, at_ns)) => *at_ns = now_ns,
+            None => self.ran_at_ns.push((cpu, now_ns)),
+        }
+    }
+
     /// It has run on a CPU, from one time since the begin to another one.
     pub fn run(&mut self, layout: &Layout, cpu: u16, times_ns: (u64, u64), capacity: f64) {
         let ns = times_ns.1 - times_ns.0;
@@ -107,14 +123,20 @@ impl Thread {
         }
     }
 
-    /// It has waited for a CPU; `beside`: while another thread had that one and any other, or a greater one, was idle.
-    pub fn wait(&mut self, ns: u64, is_woken: bool, beside: [u64; 2]) {
+    /// It has waited for a CPU, from one time since the begin to another one; `beside`: while another thread had that
+    /// one and any other, or a greater one, was idle.
+    pub fn wait(&mut self, (since_ns, now_ns): (u64, u64), is_woken: bool, beside: [u64; 2]) {
+        let ns = now_ns - since_ns;
         self.seen.wait_ns += ns;
         self.seen.longest_wait_ns = self.seen.longest_wait_ns.max(ns);
         self.seen.beside_idle_ns += beside[0];
         self.seen.beside_greater_ns += beside[1];
+        self.worst.note(Bad::Wait, ns, now_ns);
+        self.worst.note(Bad::BesideIdle, beside[0], now_ns);
+        self.worst.note(Bad::BesideGreater, beside[1], now_ns);
         if is_woken {
             self.latency.count(ns);
+            self.worst.note(Bad::Latency, ns, now_ns);
         }
     }
 
@@ -140,15 +162,20 @@ impl Thread {
         let mut cpu_ns = self.cpu_ns.clone();
         cpu_ns.retain(|(_, ns)| *ns > 0);
         cpu_ns.sort_unstable();
+        let mut ran_at_ns = self.ran_at_ns.clone();
+        ran_at_ns.sort_unstable();
         let has_sizes = layout.rank_count() > 1;
+        let load = if has_sizes { self.load.clone() } else { Load::default() };
         ThreadSeen {
             tid: self.tid,
             name: self.names(story).last().unwrap_or_default().to_owned(),
             process: self.process(story),
             cpu_ns,
             latency: percentiles(&self.latency),
-            too_small_ns: if has_sizes { self.load.too_small_ns } else { 0 },
-            too_big_ns: if has_sizes { self.load.too_big_ns } else { 0 },
+            too_small_ns: load.too_small.ns,
+            too_big_ns: load.too_big.ns,
+            worst_at_ns: self.worst.moments([load.too_small, load.too_big]),
+            ran_at_ns,
             ..self.seen.clone()
         }
     }

@@ -9,6 +9,7 @@ use super::around::Lens;
 use super::cpus::{At, Cpu, Crowd, Idle};
 use super::layout::Layout;
 use super::threads::{State, Thread};
+use super::worst::Bad;
 use crate::import::event::{Left, Name, Names, Raw, WHOEVER_RUNS, What};
 
 /// Longest from a wake-up of a thread that still runs to its leaving, so that the wake-up counts for its block (ours):
@@ -117,8 +118,9 @@ impl<'a> Walk<'a> {
             if let State::Ready { since_ns, losses, .. } = thread.state
                 && losses == self.counts.losses
             {
-                let longest_ns = &mut thread.seen.longest_wait_ns;
-                *longest_ns = (*longest_ns).max(self.now_ns - since_ns);
+                let ns = self.now_ns - since_ns;
+                thread.seen.longest_wait_ns = thread.seen.longest_wait_ns.max(ns);
+                thread.worst.note(Bad::Wait, ns, self.now_ns);
             }
             thread.load.finish(&self.layout, self.now_ns);
         }
@@ -269,9 +271,10 @@ impl<'a> Walk<'a> {
 
     /// A CPU is at something else from where its time is booked on.
     fn turn(&mut self, cpu: u16, at: At) {
-        let before = std::mem::replace(&mut self.cpus[usize::from(cpu)].at, at);
+        let rank = self.layout.rank(cpu);
+        let before = self.cpus[usize::from(cpu)].turn(at, self.idle.beside(rank));
         if (before == At::Idle) != (at == At::Idle) {
-            self.idle.change(self.layout.rank(cpu), at == At::Idle);
+            self.idle.change(rank, at == At::Idle);
         }
     }
 
@@ -311,6 +314,7 @@ impl<'a> Walk<'a> {
         let mut state = State::after(left, now_ns, self.counts.losses);
         if left == Left::Ready {
             thread.seen.preemptions += 1;
+            thread.worst.note(Bad::Preemption, 1, now_ns);
         } else if state == State::Blocked && woken_ns.is_some_and(|at_ns| now_ns - at_ns < RACE_NS)
         {
             state = State::Ready { since_ns: now_ns, is_woken: true, losses: self.counts.losses };
@@ -369,7 +373,7 @@ impl<'a> Walk<'a> {
         {
             let before = thread.beside.get(usize::from(cpu)).copied().unwrap_or(beside);
             let beside = [beside[0] - before[0], beside[1] - before[1]];
-            thread.wait(self.now_ns - since_ns, is_woken, beside);
+            thread.wait((since_ns, self.now_ns), is_woken, beside);
         }
         self.arrive(place, cpu);
     }
@@ -379,12 +383,13 @@ impl<'a> Walk<'a> {
         let cluster = self.layout.cluster(cpu);
         let thread = &mut self.threads[place as usize];
         if let Some(last) = thread.cpu.filter(|last| *last != cpu) {
+            let is_far = u64::from(self.layout.cluster(last) != cluster);
             thread.seen.migrations += 1;
-            thread.seen.cluster_migrations += u64::from(self.layout.cluster(last) != cluster);
+            thread.seen.cluster_migrations += is_far;
+            thread.worst.note(Bad::Migration, 1, self.now_ns);
+            thread.worst.note(Bad::ClusterMigration, is_far, self.now_ns);
         }
-        thread.seen.switches += 1;
-        thread.cpu = Some(cpu);
-        thread.woken_running_ns = None;
+        thread.arrive(cpu, self.now_ns);
         self.change(place, State::Running(cpu));
     }
 

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Amount, Cluster, CodePtr, CoreId, CoreSet, Ns, ObjectId, Profile, ProfileId, SchedAttrs,
-    SchedClass, TaskGroup,
+    Amount, Cluster, CodePtr, CoreId, CoreSet, Ns, ObjectId, Profile, ProfileId, RecordedCores,
+    SchedAttrs, SchedClass, TaskGroup,
 };
 
 /// What a synchronisation object is.
@@ -386,6 +386,9 @@ pub struct Program {
     pub energy_ratio: Option<f64>,
     /// Where work that is stated in time takes that time.
     pub calibration: Calibration,
+    /// The CPUs that sets of cores name, if they are those of a computer that recorded the program: see
+    /// [`Workload::placed_on`](crate::Workload::placed_on).
+    pub recorded_cores: Option<RecordedCores>,
 }
 
 impl Program {

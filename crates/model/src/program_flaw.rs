@@ -164,6 +164,7 @@ mod tests {
             duration_ns: None,
             energy_ratio: None,
             calibration: Calibration::default(),
+            recorded_cores: None,
         }
     }
 

@@ -215,6 +215,7 @@ impl ProgramTemplate {
             duration_ns: self.duration_ns,
             energy_ratio: self.energy_ratio,
             calibration: Calibration::default(),
+            recorded_cores: None,
         };
         debug_assert_eq!(program.flaw(), None);
         Ok(program)

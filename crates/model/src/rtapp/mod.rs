@@ -106,6 +106,7 @@ fn program(
         duration_ns: global.duration_s.map(|seconds| Ns::from(seconds) * 1_000_000_000),
         energy_ratio: None,
         calibration: global.calibration.clone(),
+        recorded_cores: None,
     }
 }
 

@@ -57,7 +57,8 @@ fn word(what: What) -> &'static str {
         What::Lost { .. } => "gaps",
         What::Frequency { .. } | What::FrequencyLimits { .. } => "clocks",
         What::Idle { .. } => "idle states",
-        What::Priority { .. } => "priorities",
+        What::Asks { .. } => "what threads ask for",
+        What::Away { .. } | What::Isolated { .. } => "cores taken away",
         What::BlockedReason { .. } => "reasons of blocks",
         What::SliceBegin { .. } | What::SliceEnd => "slices",
     }

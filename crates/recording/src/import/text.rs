@@ -84,6 +84,7 @@ fn what(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) -> Read {
         "sched_process_exit" => Read::Event(What::Exit { tid: head.tid }),
         "hrtimer_expire_entry" => Read::Event(What::TimerBegin),
         "hrtimer_expire_exit" => Read::Event(What::TimerEnd),
+        "cgroup_attach_task" => text_state::attach(&mut story.names, fields).into(),
         "print" | "tracing_mark_write" => marked(story, head, fields),
         _ => match text_state::what(event, fields) {
             Some(found) => found.into(),

@@ -2,7 +2,7 @@
 
 from tools import size
 
-CAPS = {"product": 162_000, "tests": 71_800, "laboratory": 42_600, "examples": 3_500, "shipped data": 10_400}
+CAPS = {"product": 163_400, "tests": 72_000, "laboratory": 42_600, "examples": 3_500, "shipped data": 10_400}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
 FILES, SIZE_MB = 2_520, 30.8
 """What is tracked. Aim: 20 MB."""

@@ -20,8 +20,7 @@ LIFT_WORK_ERROR_MAX: float
 FEATURES_MAX: int
 CODE_DIGEST: str
 
-class InputError(ValueError):
-    """An input that cannot be used; its text is one line."""
+class InputError(ValueError): ...  # an input that cannot be used; its text is one line
 
 @final
 class Catalog:
@@ -375,6 +374,8 @@ class Recording:
     def info(self) -> str: ...
     @property
     def threads(self) -> list[tuple[str, int, int, int, int]]: ...
+    @property
+    def asks(self) -> list[tuple[str, str, str, int | None, int | None]]: ...
     @property
     def counts(self) -> list[tuple[str, int]]: ...
     @property

@@ -61,6 +61,36 @@ def test_what_is_wrong_is_one_line(ampsched_here: Ampsched, tmp_path: Path) -> N
         assert ended.err.count("\n") == 1
 
 
+def test_threads_keep_what_stands_beside_a_trace(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    sample, side = str(SAMPLES / "cgroups.txt"), SAMPLES / "cgroups.side"
+    ended = ampsched_here("import", sample, "--cgroups", str(side))
+    assert ended.code == 0, ended.err
+    assert "/background" in ended.out
+    assert "uclamp_max" in ended.out
+    windows = tmp_path / "windows.txt"
+    windows.write_text(side.read_text(), encoding="utf-16")
+    names = tmp_path / "names.txt"
+    names.write_bytes(b"/dev/cpuset/\xff\xfe/cpus:0\n" + side.read_bytes().replace(b"\n", b"\r\n"))
+    found = [import_file(SAMPLES / "cgroups.txt", cgroups=path) for path in (side, windows, names)]
+    assert found[0].asks == found[1].asks == found[2].asks
+    assert ("rr", "/top-app", "4-7", 100, None) in found[0].asks
+    rows = {row.group: row for row in summary.asks(found[0]) if row.cpus == "0-3"}
+    assert rows["/background"].threads == 2
+    for text, message in {
+        "": "is empty",
+        "hello": "has no line of a control group or a thread (PATH:VALUE)",
+        "/dev/cpuset/a/cpus:x": "no line can be read; line 1: /dev/cpuset/a/cpus:x",
+    }.items():
+        side = tmp_path / "bad.txt"
+        side.write_text(text)
+        ended = ampsched_here("import", sample, "--cgroups", str(side))
+        assert ended.code == 2
+        assert message in ended.err
+    recorded = ampsched_here("import", str(RECORDINGS / "fft.npz.zst"), "--cgroups", str(windows))
+    assert recorded.code == 2
+    assert "has no numbers of threads" in recorded.err
+
+
 def test_columns_of_numpy_have_their_name_and_no_recorder_in_them() -> None:
     for name in ("fft", "lu_cb", "bodytrack"):
         recording = import_file(RECORDINGS / f"{name}.npz.zst")

@@ -27,6 +27,7 @@ mod program_end;
 mod program_flaw;
 mod random;
 mod reader;
+mod recorded_cores;
 mod rtapp;
 mod sensor;
 mod sharing;
@@ -44,8 +45,8 @@ mod workload;
 
 pub use amount::{Amount, Dist};
 pub use attrs::{
-    CLAMP_MAX, DL_PERIOD_NS_MAX, DL_PERIOD_NS_MIN, DL_RUNTIME_NS_MIN, SHARES_DEFAULT, SLICE_NS_MAX,
-    SLICE_NS_MIN, SchedAttrs, SchedClass, TaskGroup, clamp_slice,
+    CLAMP_MAX, DL_PERIOD_NS_MAX, DL_PERIOD_NS_MIN, DL_RUNTIME_NS_MIN, GROUPS_MAX, SHARES_DEFAULT,
+    SLICE_NS_MAX, SLICE_NS_MIN, SchedAttrs, SchedClass, TaskGroup, clamp_slice, path_flaw,
 };
 pub use budget::{Budget, memory_for};
 pub use catalog::{Catalog, FileKind, MadeProgram};
@@ -76,6 +77,7 @@ pub use program::{
     TimerMode,
 };
 pub use random::Draw;
+pub use recorded_cores::{Placed, RecordedCores};
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with, run_loop};
 pub use sensor::Sensor;
 pub use sharing::{Memory, Sharing};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{
     Amount, Cluster, CodePtr, CoreId, CoreSet, HeldClock, Ns, ObjectId, Profile, ProfileId,
-    SchedAttrs, SchedClass, TaskGroup,
+    RecordedCores, SchedAttrs, SchedClass, TaskGroup,
 };
 
 /// What a synchronisation object is.
@@ -388,6 +388,9 @@ pub struct Program {
     pub calibration: Calibration,
     /// Of what was traced: the clocks of the traced machine, in the order of its clusters. Empty: nothing is known.
     pub held_clocks: Vec<HeldClock>,
+    /// The CPUs that sets of cores name, if they are those of a computer that recorded the program: see
+    /// [`Workload::placed_on`](crate::Workload::placed_on).
+    pub recorded_cores: Option<RecordedCores>,
 }
 
 impl Program {

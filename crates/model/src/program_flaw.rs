@@ -165,6 +165,7 @@ mod tests {
             energy_ratio: None,
             calibration: Calibration::default(),
             held_clocks: Vec::new(),
+            recorded_cores: None,
         }
     }
 

@@ -216,6 +216,7 @@ impl ProgramTemplate {
             energy_ratio: self.energy_ratio,
             calibration: Calibration::default(),
             held_clocks: Vec::new(),
+            recorded_cores: None,
         };
         debug_assert_eq!(program.flaw(), None);
         Ok(program)

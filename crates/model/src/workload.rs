@@ -69,7 +69,8 @@ impl Workload {
         self.with_programs(|_, program| {
             let mut program = program.clone();
             for thread in &mut program.threads {
-                let both = |own: &CoreSet| own.iter().filter(|core| cores.contains(*core)).collect();
+                let both =
+                    |own: &CoreSet| own.iter().filter(|core| cores.contains(*core)).collect();
                 let own: CoreSet = thread.affinity.as_ref().map_or_else(|| cores.clone(), both);
                 thread.affinity = Some(if own.is_empty() { cores.clone() } else { own });
             }
@@ -111,9 +112,9 @@ impl Workload {
         Workload { apps, ..self.clone() }
     }
 
-    /// Whether a program says by number which cores it may use, or what its work is calibrated with.
+    /// Whether a program says by number which cores of a machine it may use, or what its work is calibrated with.
     pub fn names_cores(&self) -> bool {
-        self.apps.iter().any(|app| {
+        self.apps.iter().filter(|app| app.program.recorded_cores.is_none()).any(|app| {
             let calibrated = matches!(app.program.calibration, Calibration::Core(_));
             calibrated || core_sets(&app.program).next().is_some()
         })
@@ -141,6 +142,9 @@ impl Workload {
         let renumber = |cores: &CoreSet| cores.iter().map(number_on_to).collect::<CoreSet>();
         self.with_programs(|_, program| {
             let mut program = program.clone();
+            if program.recorded_cores.is_some() {
+                return program; // its numbers are no machine's
+            }
             if let Calibration::Core(core) = program.calibration {
                 if core.index() < from.cores() {
                     let kind = from.calibrated(&program.calibration).clone();

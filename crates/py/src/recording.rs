@@ -66,6 +66,20 @@ impl Recording {
         self.inner.threads.iter().map(row).collect()
     }
 
+    /// What each thread asks of a scheduler: its class, its group, its CPUs as a list, its least and greatest
+    /// utilisation clamp; empty or none of what it does not ask for.
+    #[getter]
+    fn asks(&self) -> Vec<(&'static str, String, String, Option<u16>, Option<u16>)> {
+        let row = |thread: &recording::Thread| {
+            let asks = &thread.asks;
+            let group = asks.group.and_then(|group| self.inner.info.groups.get(group as usize));
+            let path = group.map_or(String::new(), |group| group.path.clone());
+            let class = thread.scheduled().1.name();
+            (class, path, asks.cpus_text(), asks.uclamp_min, asks.uclamp_max)
+        };
+        self.inner.threads.iter().map(row).collect()
+    }
+
     /// Number of events of each kind that occurs.
     #[getter]
     fn counts(&self) -> Vec<(&'static str, usize)> {

@@ -13,6 +13,7 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
 
+use crate::asks::Asks;
 use crate::model::PRIO_MAX;
 use crate::{Event, Info, Kind, Recording, Thread};
 
@@ -33,6 +34,8 @@ struct Row {
     process: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prio: Option<u8>,
+    #[serde(default, skip_serializing_if = "Asks::is_none")]
+    asks: Asks,
 }
 
 /// Writes a recording piece by piece.
@@ -53,7 +56,7 @@ impl<W: Write> Writer<W> {
     pub fn threads<'a>(&mut self, threads: impl Iterator<Item = &'a Thread>) -> io::Result<()> {
         let row = |thread: &Thread| {
             let Thread { process, prio, .. } = *thread;
-            Row { name: thread.name.clone(), process, prio }
+            Row { name: thread.name.clone(), process, prio, asks: thread.asks.clone() }
         };
         let rows: Vec<Row> = threads.map(row).collect();
         self.json(b'T', &rows)
@@ -211,8 +214,8 @@ impl Reader<'_> {
             return Err(self.error(format!("a priority of {prio}; the greatest is {PRIO_MAX}")));
         }
         let thread = |row: Row| {
-            let Row { name, process, prio } = row;
-            Thread { name, process, events: Vec::new(), prio }
+            let Row { name, process, prio, asks } = row;
+            Thread { name, process, events: Vec::new(), prio, asks }
         };
         found.threads.extend(rows.into_iter().map(thread));
         Ok(())
@@ -375,13 +378,21 @@ mod tests {
         )
     }
 
+    fn asks() -> Asks {
+        let (policy, cpus) = (Some(crate::Policy::Rr), Some(vec![0, 3]));
+        Asks { policy, cpus, uclamp_min: Some(7), uclamp_max: None, group: Some(0) }
+    }
+
     fn recording() -> impl Strategy<Value = Recording> {
         let thread = proptest::collection::vec(event(), 0..40).prop_map(|mut events| {
             events.sort_by_key(|event| event.at_ns);
-            Thread { name: "t".to_owned(), process: 1, events, prio: Some(49) }
+            Thread { name: "t".to_owned(), process: 1, events, prio: Some(49), asks: asks() }
         });
         proptest::collection::vec(thread, 0..4).prop_map(|threads| {
-            let info = Info { name: "p".to_owned(), exit_code: Some(3), ..Info::default() };
+            let group =
+                crate::Group { path: "/a".to_owned(), shares: Some(2), ..Default::default() };
+            let groups = vec![group];
+            let info = Info { name: "p".to_owned(), exit_code: Some(3), groups, ..Info::default() };
             Recording { info, threads, is_cut_off: false }
         })
     }

@@ -3,6 +3,7 @@
 //! Pure: whoever owns the files hands over their bytes. A recording comes from a recorder of ours or from an importer
 //! of somebody else's trace, and becomes a [`Program`](ampsched_model::Program) that an engine executes.
 
+mod asks;
 mod file;
 pub mod import;
 mod interactive;
@@ -12,6 +13,7 @@ mod model;
 mod raw;
 mod replay;
 
+pub use asks::{Asks, Group, Policy};
 pub use file::{MAGIC, Writer, read};
 pub use interactive::{FrameCount, Interactive, Period, ThreadFrames, interactive};
 pub use merge::{Clocked, Merged, merge};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ampsched_model::{HeldClock, InputError, SchedClass};
+use ampsched_model::{HeldClock, InputError, RecordedCores, SchedClass};
 use serde::{Deserialize, Serialize};
 
 use crate::Merged;
+use crate::asks::{self, Asks, Group};
 
 /// Declares [`Kind`] with its numbers and words, once.
 macro_rules! kinds {
@@ -243,11 +244,18 @@ pub struct Thread {
     pub events: Vec<Event>,
     /// Its priority as the kernel counts it, 0 to 99 real-time, 120 + nice; none if it is 120 or nobody knows.
     pub prio: Option<u8>,
+    /// What it asks for beside that.
+    pub asks: Asks,
 }
 
 impl Thread {
-    /// Its nice value and its class, of its priority.
+    /// Its nice value and its class.
     pub fn scheduled(&self) -> (i8, SchedClass) {
+        let (nice, told) = self.of_prio();
+        (nice, self.asks.policy.map_or(told, |policy| policy.class(told)))
+    }
+
+    fn of_prio(&self) -> (i8, SchedClass) {
         match self.prio.unwrap_or(PRIO_USUAL) {
             prio if prio < PRIO_FAIR => {
                 let priority = (PRIO_FAIR - 1 - prio).max(1);
@@ -387,6 +395,9 @@ pub struct Info {
     /// What came of the library and the kernel, if both have recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<Merged>,
+    /// Groups in which threads share CPU time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
     /// What this recording could not know, a sentence each.
     pub unknown: Vec<String>,
 }
@@ -406,10 +417,10 @@ pub struct Recording {
 pub(crate) const TIME_NS_MAX: u64 = 1 << 56;
 
 impl Recording {
-    /// The same, if an engine can add up its times.
+    /// The same, if an engine can add up its times and give its threads what they ask for.
     ///
     /// # Errors
-    /// A time is longer than two years, as only a damaged file has it.
+    /// A time is longer than two years, or threads ask for what there is not, as only a damaged file has it.
     pub(crate) fn checked(self, file: &str) -> Result<Self, InputError> {
         for (index, thread) in self.threads.iter().enumerate() {
             let times = |event: &Event| [event.at_ns, event.cpu_ns, event.work_ns, event.wait_ns];
@@ -419,7 +430,17 @@ impl Recording {
                 return Err(InputError::new(file, format!("thread {index}"), message));
             }
         }
-        Ok(self)
+        match asks::flaw(&self.info, &self.threads) {
+            None => Ok(self),
+            Some(flaw) => Err(InputError::new(file, "threads", flaw)),
+        }
+    }
+
+    /// The CPUs that threads' masks name, if any has a mask.
+    pub(crate) fn recorded_cores(&self) -> Option<RecordedCores> {
+        let has_masks = self.threads.iter().any(|thread| thread.asks.cpus.is_some());
+        let cores = || self.info.cores.iter().map(|core| (core.kind.clone(), core.speed));
+        has_masks.then(|| RecordedCores(cores().collect()))
     }
 
     /// Number of events of all threads.

@@ -133,7 +133,7 @@ fn priorities_are_kept_and_replayed() {
     let prios: Vec<Option<u8>> = found.threads.iter().map(|thread| thread.prio).collect();
     assert_eq!(prios, [Some(130), Some(49), None]);
     assert!(has(&found, "1 threads had several priorities: each has that of most of its CPU time"));
-    let text = "whether 1 real-time threads take turns (SCHED_RR) or have deadlines: they count as SCHED_FIFO";
+    let text = "whether 1 real-time threads take turns (SCHED_RR): they count as SCHED_FIFO";
     assert!(has(&found, text));
     let found = read("r.ampr", &found.to_bytes()).unwrap();
     let specs = replay(&found, &ampsched_recording::Options::default()).program.threads;

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use ampsched_model::SchedClass;
 use ampsched_recording::import::{Options, import};
 use ampsched_recording::{Event, Kind, Recording, Wake, read};
 use proptest::prelude::*;
@@ -64,8 +65,14 @@ fn summary(recording: &Recording) -> String {
     for line in &info.unknown {
         writeln!(text, "unknown: {line}").unwrap();
     }
+    for group in &info.groups {
+        writeln!(text, "{group:?}").unwrap();
+    }
     for (index, thread) in recording.threads.iter().enumerate() {
         writeln!(text, "thread {index} {} of process {}", thread.name, thread.process).unwrap();
+        if !thread.asks.is_none() {
+            writeln!(text, "  asks: {:?}, {:?}", thread.scheduled(), thread.asks).unwrap();
+        }
         let count = thread.events.len();
         for (place, found) in thread.events.iter().enumerate() {
             if place < 12 || place + 8 >= count {
@@ -134,6 +141,51 @@ fn perfetto_tells_the_same_one_by_one_and_compact() {
         .map(|name| check(name, &Options::default()));
     assert_eq!(recordings[0].threads, recordings[1].threads);
     assert_eq!(recordings[2].threads, recordings[1].threads);
+}
+
+#[test]
+fn threads_keep_what_stands_beside_a_trace_and_what_its_events_tell() {
+    let side = std::fs::read(folder().join("cgroups.side")).unwrap();
+    let cgroups = ("cgroups.side".to_owned(), String::from_utf8(side).unwrap());
+    let found = check("cgroups.txt", &Options { cgroups, ..Options::default() });
+    let asks = |name: &str| {
+        let of_name = found.threads.iter().find(|thread| thread.name == name).unwrap();
+        let group =
+            of_name.asks.group.map(|group| found.info.groups[usize::from(group)].path.as_str());
+        (of_name.asks.cpus_text(), of_name.asks.uclamp_min, of_name.asks.uclamp_max, group)
+    };
+    let text = |text: &str| text.to_owned();
+    assert_eq!(asks("game"), (text(""), Some(102), None, Some("/top-app")), "boosted");
+    assert_eq!(asks("render"), (text("4-7"), Some(100), None, Some("/top-app")), "its own mask");
+    assert_eq!(asks("sync"), (text("0-3"), None, None, Some("/background")));
+    assert_eq!(asks("moved"), (text("0-3"), None, None, Some("/background")), "moved there");
+    assert_eq!(asks("heavy"), (text("0-3"), None, Some(300), None), "told by events");
+    let of_class = |name: &str| {
+        let of_name = found.threads.iter().find(|thread| thread.name == name);
+        of_name.map(|thread| thread.scheduled().1)
+    };
+    assert_eq!(of_class("render"), Some(SchedClass::RoundRobin { priority: 2 }));
+    assert_eq!(of_class("audio"), Some(SchedClass::Fifo { priority: 99 }), "a deadline's");
+    // A thread that began in the trace is where its creator is.
+    let games: Vec<_> = found.threads.iter().filter(|thread| thread.name == "game").collect();
+    assert_eq!(games[0].asks, games[1].asks);
+    let unknown = found.info.unknown.join("\n");
+    for named in [
+        "2 times that a thread was moved between control groups",
+        "1 threads ran on CPUs that they may not use",
+        "SchedTune's boost does beside clamps: that of 2 threads",
+        "runtime and period of 1 threads with deadlines",
+        "schedtune.prefer_idle for 2 threads",
+        "cpu.uclamp.latency_sensitive for 3 threads",
+        "CPU 6 from 100.013 s to 100.016 s, CPU 5 from 100.014 s to the end; replays have all cores",
+    ] {
+        assert!(unknown.contains(named), "{named}: {unknown}");
+    }
+    let untold = "control groups, sets of CPUs and clamps (uclamp) of threads: no event tells them";
+    assert!(!unknown.contains(untold));
+    let alone = sample("cgroups.txt", &Options::default());
+    assert!(alone.info.unknown.join("\n").contains("2 moves between control groups"));
+    assert!(alone.info.groups.is_empty());
 }
 
 #[test]

@@ -18,6 +18,7 @@ IMPORT_EXAMPLES = render.examples(
     "ampsched import trace.dat --machine rk3588 -o my_program.ampr",
     "ampsched import trace.dat --machine exynos5422 --cpus 'little=4-7 big=0-3'",
     "ampsched import trace.dat --speeds 1,1,0.5,0.5",
+    "ampsched import trace.pftrace --machine pixel --cgroups cgroups.txt -o phone.ampr",
 )
 EXAMPLES = render.examples("ampsched import-rtapp /usr/share/doc/rt-app/examples/example1.json")
 
@@ -68,6 +69,15 @@ def import_trace(
     ] = None,
     machine: options.TracedMachine = None,
     cpus: options.CpusOfTrace = None,
+    cgroups: Annotated[
+        Path | None,
+        typer.Option(
+            "--cgroups",
+            metavar="FILE",
+            help="What `grep -rHs . /dev/cpuset /dev/cpuctl /dev/stune /sys/fs/cgroup /proc/cgroups` printed there, just "
+            "before the trace: threads keep their CPUs, clamps and groups.",
+        ),
+    ] = None,
     *,
     output: Output,
 ) -> None:
@@ -84,6 +94,7 @@ def import_trace(
         speeds=_speeds(speeds) if speeds else [],
         traced=Catalog.shipped().machine(machine) if machine else None,
         cpus=cpus or "",
+        cgroups=cgroups,
     )
     if out:
         files.save(found, out)

@@ -20,6 +20,7 @@ def print_recording(console: Console, recording: Recording) -> None:
         f"from {info['recorder']}: {threads:,} threads, {recording.events:,} events, {info['wall_ns'] / 1e6:,.1f} ms",
     )
     _print_threads(console, recording)
+    _print_asks(console, recording)
     _print_pairs(console, recording)
     blocked_ns, _ = recording.blocked_ns
     share = summary.coverage(recording)
@@ -43,6 +44,20 @@ def _print_threads(console: Console, recording: Recording) -> None:
         numbers = (row.process, row.threads, row.events)
         times = (row.cpu_ns, row.work_ns, row.blocked_ns)
         table.add_row(row.name, *map(render.count, numbers), *map(render.milliseconds, times))
+    console.print(table)
+    if len(rows) > summary.THREADS_MAX:
+        console.print(f"and {len(rows) - summary.THREADS_MAX} more")
+
+
+def _print_asks(console: Console, recording: Recording) -> None:
+    rows = summary.asks(recording)
+    if not rows:
+        return
+    table = render.table("class", "group", "CPUs", "uclamp_min", "uclamp_max", "threads", "CPU ms")
+    for row in rows[: summary.THREADS_MAX]:
+        clamps = ("" if clamp is None else str(clamp) for clamp in (row.uclamp_min, row.uclamp_max))
+        cells = (row.sched_class, row.group or "/", row.cpus or "all", *clamps)
+        table.add_row(*cells, render.count(row.threads), render.milliseconds(row.cpu_ns))
     console.print(table)
     if len(rows) > summary.THREADS_MAX:
         console.print(f"and {len(rows) - summary.THREADS_MAX} more")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ampsched._core import InputError, Machine, Recording, import_trace, trace_forms, wake_ups
+from ampsched._core import (
+    DATA_BYTES_MAX,
+    InputError,
+    Machine,
+    Recording,
+    import_trace,
+    trace_forms,
+    wake_ups,
+)
 from ampsched.files import read_bytes, read_text, shown
 from ampsched.recording.traced import stated
 
@@ -30,6 +39,7 @@ def import_file(
     machine: str = "",
     traced: Machine | None = None,
     cpus: str = "",
+    cgroups: Path | None = None,
 ) -> Recording:
     """The recording in a file of a trace, whose form is recognised by its content.
 
@@ -48,6 +58,9 @@ def import_file(
         traced: The machine that the trace is of: states the cores' speeds, kinds and highest clocks.
         cpus: Which CPUs of the trace are of which of its clusters, such as ``little=0,3-5 big=1,2``. Empty: CPU i is
             core i.
+        cgroups: What stands beside the trace of control groups and threads, lines ``PATH:VALUE`` as ``grep -rH`` prints
+            them of ``/dev/cpuset``, ``/dev/cpuctl``, ``/dev/stune``, ``/sys/fs/cgroup`` and ``/proc``: threads get the
+            CPUs, utilisation clamps and groups of it.
 
     Work is CPU time by the speed of the core at its clock of that moment. Without `traced` the highest clock of a core
     is that of the trace.
@@ -73,9 +86,24 @@ def import_file(
         "exit_code": exit_code,
         "machine": machine,
         "beside": _beside(path),
+        "cgroups": [shown(cgroups), _cgroups(cgroups)] if cgroups else ["", ""],
         **(stated(traced, cpus) if traced else {}),
     }
     return import_trace(shown(path), read_bytes(path), json.dumps(options))
+
+
+def _cgroups(path: Path) -> str:
+    """The text of a file of control groups, whose names may be any bytes, and which a Windows shell may have written.
+
+    Raises:
+        InputError: It cannot be read, is too long, or is empty.
+    """
+    content = read_bytes(path, DATA_BYTES_MAX)
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if is_utf16 else "utf-8-sig", errors="replace")
+    if not text.strip():
+        raise InputError(f"{path}: is empty")
+    return text
 
 
 def _beside(path: Path) -> str:

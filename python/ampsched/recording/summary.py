@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ampsched._core import Recording, wake_ups, work_ns
@@ -47,6 +47,42 @@ class Row:
     cpu_ns: int
     work_ns: int
     blocked_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What threads ask of a scheduler, and how many ask for the same.
+
+    Attributes:
+        sched_class: Their class, by its name in programs.
+        group: The path of their control group; empty for the root group, or if none is known.
+        cpus: The CPUs that they may use, such as ``0-3,6``; empty for all.
+        uclamp_min: Least utilisation, 0 to 1024; None if they state none.
+        uclamp_max: Greatest utilisation, 0 to 1024; None if they state none.
+        threads: How many threads.
+        cpu_ns: Their CPU time, in ns.
+    """
+
+    sched_class: str
+    group: str
+    cpus: str
+    uclamp_min: int | None
+    uclamp_max: int | None
+    threads: int
+    cpu_ns: int
+
+
+def asks(recording: Recording) -> list[Asks]:
+    """What threads ask of a scheduler, those with the most CPU time first; empty if none asks for anything."""
+    sums: dict[tuple[str, str, str, int | None, int | None], list[int]] = {}
+    for asked, (*_, cpu_ns, _) in zip(recording.asks, recording.threads, strict=True):
+        row = sums.setdefault(asked, [0, 0])
+        row[0] += 1
+        row[1] += cpu_ns
+    if set(sums) <= {("fair", "", "", None, None)}:
+        return []
+    found = [Asks(*asked, *row) for asked, row in sums.items()]
+    return sorted(found, key=lambda each: -each.cpu_ns)
 
 
 def ending(exit_code: int | None) -> str | None:
@@ -116,6 +152,7 @@ def to_json(recording: Recording) -> dict[str, Any]:
         **info,
         "frames": [each | {"spans": len(each["spans"])} for each in info.get("frames", [])],
         "threads": [vars(row) for row in rows(recording)],
+        "asks": [asdict(each) for each in asks(recording)],
         "counts": dict(recording.counts),
         "blocked_ns": blocked_ns,
         "blocked_known_ns": known_ns,

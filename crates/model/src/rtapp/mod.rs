@@ -107,6 +107,7 @@ fn program(
         energy_ratio: None,
         calibration: global.calibration.clone(),
         held_clocks: Vec::new(),
+        recorded_cores: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use ampsched_model::{Budget, InputError};
+use ampsched_model::{Budget, CLAMP_MAX, InputError};
 
 use super::interrupts;
 
@@ -49,15 +49,20 @@ impl Names {
 
 /// A priority that nobody has told.
 pub const NO_PRIO: u8 = u8::MAX;
+/// That of a thread with a deadline, which the kernel counts as -1.
+pub const PRIO_DEADLINE: u8 = NO_PRIO - 1;
 /// The lowest priority, nice 19 (include/linux/sched/prio.h).
 const PRIO_MAX: i64 = 139;
 /// Highest clock that is believed, in kHz (ours).
 const KHZ_MAX: u32 = 20_000_000;
 
-/// A priority as the kernel counts it: 0 to 99 real-time, 120 + nice. The kernel's -1, of deadlines, is 0 here, too:
-/// nothing but these and the kernel's own threads is above real-time. [`NO_PRIO`] for what is none.
+/// A priority as the kernel counts it: 0 to 99 real-time, 120 + nice, [`PRIO_DEADLINE`]. [`NO_PRIO`] for what is none.
 pub fn prio(number: i64) -> u8 {
-    if (-1..=PRIO_MAX).contains(&number) { number.max(0) as u8 } else { NO_PRIO }
+    match number {
+        -1 => PRIO_DEADLINE,
+        0..=PRIO_MAX => number as u8,
+        _ => NO_PRIO,
+    }
 }
 
 /// How a thread leaves its core.
@@ -111,6 +116,19 @@ pub enum Context {
     Unknown,
 }
 
+/// What a thread asks for, as an event tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Another priority, see [`prio`].
+    Priority(u8),
+    /// The CPUs that it may use, a bit each, the lowest that of CPU 0.
+    Cpus(u32),
+    /// Least and greatest utilisation, 0 to 1024.
+    Clamps(u16, u16),
+    /// The group to which it is moved in the hierarchy of a number (`cgroup_attach_task`).
+    Group { hierarchy: u32, path: Name },
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -148,8 +166,12 @@ pub enum What {
     FrequencyLimits { cpu: u16, min_khz: u32, max_khz: u32 },
     /// A core goes into an idle state, or leaves it (`cpu_idle`).
     Idle { cpu: u16, state: Option<u32> },
-    /// A thread has another priority, see [`prio`].
-    Priority { tid: u32, prio: u8 },
+    /// A thread asks for something from now on.
+    Asks { tid: u32, ask: Ask },
+    /// A core is taken away from all threads, by hot-plug or isolation, or given back.
+    Away { cpu: u16, is_away: bool },
+    /// These are the cores that are isolated now, a bit each.
+    Isolated { cpus: u32 },
     /// Why a thread is blocked that no signal wakes (`sched_blocked_reason`).
     BlockedReason { tid: u32, is_storage: bool },
     /// A thread begins a slice of its own marking (`B|PID|NAME` of `print` or `tracing_mark_write`).
@@ -179,6 +201,22 @@ impl What {
         Some(Self::Idle { cpu: u16::try_from(cpu).ok()?, state })
     }
 
+    /// A priority that a thread has from now on.
+    pub fn priority(tid: u32, prio: u8) -> Self {
+        Self::Asks { tid, ask: Ask::Priority(prio) }
+    }
+
+    /// Clamps of a thread, 0 to 1024.
+    pub fn clamps(tid: u32, min: u64, max: u64) -> Option<Self> {
+        let clamp = |clamp| u16::try_from(clamp).ok().filter(|&clamp| clamp <= CLAMP_MAX);
+        Some(Self::Asks { tid, ask: Ask::Clamps(clamp(min)?, clamp(max)?) })
+    }
+
+    /// A thread is moved to a group.
+    pub fn attach(tid: u32, hierarchy: u32, path: Name) -> Self {
+        Self::Asks { tid, ask: Ask::Group { hierarchy, path } }
+    }
+
     /// Whether it is about cores and threads, wherever it was told: nothing follows for who runs there.
     pub fn is_remark(self) -> bool {
         matches!(
@@ -186,7 +224,9 @@ impl What {
             Self::Frequency { .. }
                 | Self::FrequencyLimits { .. }
                 | Self::Idle { .. }
-                | Self::Priority { .. }
+                | Self::Asks { .. }
+                | Self::Away { .. }
+                | Self::Isolated { .. }
                 | Self::BlockedReason { .. }
         )
     }

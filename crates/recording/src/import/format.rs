@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::event::{Context, Left, NO_PRIO, Name, Raw, Story, What, prio};
+use super::event::{Ask, Context, Left, NO_PRIO, Name, Raw, Story, What, prio};
 use super::text::{CLONE_THREAD, call_end, waits};
 use super::text_marks;
 
@@ -79,6 +79,27 @@ enum Shape {
     BlockedReason {
         tid: Field,
         is_storage: Field,
+    },
+    Clamps {
+        tid: Field,
+        min: Field,
+        max: Field,
+    },
+    Cpus {
+        tid: Field,
+        cpus: Field,
+    },
+    Attach {
+        tid: Field,
+        hierarchy: Field,
+        path: Field,
+    },
+    Hotplug {
+        cpu: Field,
+        target: Field,
+    },
+    Isolated {
+        cpus: Field,
     },
     /// A text up to the end of the event.
     Print {
@@ -183,6 +204,18 @@ fn shape(name: &str, fields: &HashMap<String, Field>) -> Option<Shape> {
         "sched_blocked_reason" => {
             Shape::BlockedReason { tid: of("pid")?, is_storage: of("io_wait")? }
         }
+        "uclamp_util_se" | "lisa__uclamp_util_se" => {
+            Shape::Clamps { tid: of("pid")?, min: of("uclamp_min")?, max: of("uclamp_max")? }
+        }
+        "sched_enq_deq_task" => Shape::Cpus { tid: of("pid")?, cpus: of("cpus_allowed")? },
+        "cgroup_attach_task" => Shape::Attach {
+            tid: of("pid")?,
+            hierarchy: of("dst_root")?,
+            path: of("dst_path").or(of("cname"))?,
+        },
+        "cpuhp_enter" => Shape::Hotplug { cpu: of("cpu")?, target: of("target")? },
+        "sched_isolate" => Shape::Isolated { cpus: of("isolated_cpus")? },
+        "halt_cpus" => Shape::Isolated { cpus: of("halted_cpus")? },
         "print" => Shape::Print { text: of("buf")? },
         _ if name.strip_prefix("sys_enter_").is_some_and(waits) => Shape::CallEnter { futex: None },
         _ => {
@@ -253,12 +286,21 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
             What::limits(number(cpu)?, number(min_khz)?, number(max_khz)?)?
         }
         Shape::Idle { cpu, state } => What::idle(number(cpu)?, number(state)?)?,
-        Shape::Priority { tid, prio } => {
-            What::Priority { tid: thread(tid)?, prio: signed_prio(number(prio)?) }
-        }
+        Shape::Priority { tid, prio } => What::priority(thread(tid)?, signed_prio(number(prio)?)),
         Shape::BlockedReason { tid, is_storage } => {
             What::BlockedReason { tid: thread(tid)?, is_storage: number(is_storage)? != 0 }
         }
+        Shape::Clamps { tid, min, max } => What::clamps(thread(tid)?, number(min)?, number(max)?)?,
+        Shape::Cpus { tid, cpus } => {
+            What::Asks { tid: thread(tid)?, ask: Ask::Cpus(number(cpus)? as u32) }
+        }
+        Shape::Attach { tid, hierarchy, path } => {
+            What::attach(thread(tid)?, thread(hierarchy)?, name(bytes, path, story)?)
+        }
+        Shape::Hotplug { cpu, target } => {
+            What::Away { cpu: u16::try_from(number(cpu)?).ok()?, is_away: number(target)? == 0 }
+        }
+        Shape::Isolated { cpus } => What::Isolated { cpus: number(cpus)? as u32 },
         Shape::Print { text } => {
             let bytes = bytes.get(text.offset..)?;
             let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -337,7 +379,7 @@ mod tests {
                 "sched_pi_setprio",
                 &["pid", "oldprio", "newprio"],
                 &[3, 120, minus],
-                What::Priority { tid: 3, prio: 0 },
+                What::priority(3, super::super::event::PRIO_DEADLINE),
             ),
             (
                 "sched_blocked_reason",
@@ -345,12 +387,49 @@ mod tests {
                 &[3, 1],
                 What::BlockedReason { tid: 3, is_storage: true },
             ),
+            (
+                "uclamp_util_se",
+                &["pid", "uclamp_min", "uclamp_max"],
+                &[3, 0, 512],
+                What::Asks { tid: 3, ask: Ask::Clamps(0, 512) },
+            ),
+            (
+                "sched_enq_deq_task",
+                &["pid", "cpus_allowed"],
+                &[3, 0xf0],
+                What::Asks { tid: 3, ask: Ask::Cpus(0xf0) },
+            ),
+            ("cpuhp_enter", &["cpu", "target"], &[3, 0], What::Away { cpu: 3, is_away: true }),
+            ("cpuhp_enter", &["cpu", "target"], &[3, 238], What::Away { cpu: 3, is_away: false }),
+            ("sched_isolate", &["isolated_cpus"], &[3], What::Isolated { cpus: 3 }),
+            ("halt_cpus", &["cpus", "halted_cpus"], &[1, 3], What::Isolated { cpus: 3 }),
         ] {
-            assert_eq!(of(name, fields, words), (vec![what], 0));
+            assert_eq!(of(name, fields, words), (vec![what], 0), "{name}");
         }
         assert_eq!(of("cpu_frequency", &["state", "cpu_id"], &[1, 70_000]), (vec![], 1));
         assert_eq!(of("cpu_frequency", &["state", "cpu_id"], &[1]), (vec![], 1));
+        assert_eq!(
+            of("uclamp_util_se", &["pid", "uclamp_min", "uclamp_max"], &[3, 0, 1025]),
+            (vec![], 1)
+        );
         assert_eq!(of("cpu_frequency", &["clock"], &[1]), (vec![], 0));
+    }
+
+    #[test]
+    fn moves_between_groups_are_read_by_either_name_of_the_path() {
+        for key in ["dst_path", "cname"] {
+            let mut text = format("cgroup_attach_task", 7, &[("dst_root", 4), ("pid", 4)]);
+            text += &format!("\tfield:__data_loc char[] {key};\toffset:16;\tsize:4;\tsigned:1;\n");
+            let mut decoder = Decoder::default();
+            decoder.learn(&text);
+            let path = 20 | 4 << 16;
+            let words = [7_u32, 9, 2, 300, path, u32::from_le_bytes(*b"/bg\0")];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let mut story = Story::of(0);
+            decoder.tell(&mut story, 1, 0, &bytes);
+            let name = story.names.number("/bg");
+            assert_eq!(story.events[0].what, What::attach(300, 2, name), "{key}");
+        }
     }
 
     #[test]

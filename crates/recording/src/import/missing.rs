@@ -2,6 +2,7 @@
 
 use super::event::Story;
 use super::track::Track;
+use crate::Thread;
 use crate::model::PRIO_FAIR;
 
 /// What kinds of events a trace has.
@@ -60,11 +61,6 @@ pub fn missing(seen: &Seen, misfits: u64, story: &Story, speeds: &[u64]) -> Vec<
         "speeds of the cores: work is CPU time, as if all were equally fast".to_owned(),
     );
     say(
-        true,
-        "control groups, sets of CPUs and clamps (uclamp) of threads: no event tells them"
-            .to_owned(),
-    );
-    say(
         misfits > 0,
         format!("{misfits} times where a thread was: events did not fit those before them"),
     );
@@ -73,12 +69,13 @@ pub fn missing(seen: &Seen, misfits: u64, story: &Story, speeds: &[u64]) -> Vec<
 }
 
 /// What is lost of the threads' priorities.
-pub fn prios<'a>(tracks: impl Iterator<Item = &'a Track>) -> Vec<String> {
+pub fn prios<'a>(tracks: impl Iterator<Item = &'a Track>, threads: &[Thread]) -> Vec<String> {
     let (mut changed, mut real_time) = (0, 0);
-    for track in tracks {
+    for (track, thread) in tracks.zip(threads) {
         let (prio, has_others) = track.main_prio();
         changed += u32::from(has_others);
-        real_time += u32::from(prio.is_some_and(|prio| prio < PRIO_FAIR));
+        let is_real_time = prio.is_some_and(|prio| prio < PRIO_FAIR);
+        real_time += u32::from(is_real_time && thread.asks.policy.is_none());
     }
     let mut found = Vec::new();
     if changed > 0 {
@@ -88,7 +85,7 @@ pub fn prios<'a>(tracks: impl Iterator<Item = &'a Track>) -> Vec<String> {
     }
     if real_time > 0 {
         found.push(format!(
-            "whether {real_time} real-time threads take turns (SCHED_RR) or have deadlines: they count as SCHED_FIFO"
+            "whether {real_time} real-time threads take turns (SCHED_RR): they count as SCHED_FIFO"
         ));
     }
     found

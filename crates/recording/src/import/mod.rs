@@ -3,6 +3,9 @@
 //! A form's parser tells scheduler events (`event`); `stream` makes of them what each thread did, and `select`
 //! keeps the wanted threads. Forms are told apart by their content.
 
+mod asked;
+mod away;
+mod cgroups;
 mod clocks;
 mod container;
 mod cursor;
@@ -15,6 +18,7 @@ mod kind;
 mod lacking;
 mod limits;
 mod missing;
+mod mostly;
 mod naming;
 mod npz;
 mod observed;
@@ -89,6 +93,8 @@ pub struct Options {
     pub unknown: Vec<String>,
     /// What stands in the file beside it: of an `.npz.zst` the `.json` of the same name.
     pub beside: String,
+    /// What stands beside it of control groups and threads: lines `PATH:VALUE`, and the file's name; empty: nothing.
+    pub cgroups: (String, String),
 }
 
 /// Cores of a machine that have one clock; `speeds` are those at its highest.
@@ -162,6 +168,15 @@ pub const FORMS: &[(&str, &str)] = &[
 /// threads.
 pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, InputError> {
     let is_ours = bytes.starts_with(&crate::MAGIC[..6]);
+    let has_cgroups = !options.cgroups.1.is_empty();
+    if has_cgroups && (is_ours || npz::is_form(bytes)) {
+        return Err(InputError::new(
+            file,
+            "",
+            "has no numbers of threads, so that no group has any",
+        )
+        .with_hint("leave --cgroups out, or state it when the trace itself is imported"));
+    }
     if !options.domains.is_empty() && (is_ours || npz::is_form(bytes)) {
         return Err(InputError::new(
             file,

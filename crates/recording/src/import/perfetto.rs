@@ -101,6 +101,7 @@ message! {
         idle: Option<OfCore> = [message, optional, tag = "13"];
         wakeup: Option<Waking> = [message, optional, tag = "17"];
         blocked: Option<BlockedReason> = [message, optional, tag = "18"];
+        plugged: Option<Plugged> = [message, optional, tag = "19"];
         waking: Option<Waking> = [message, optional, tag = "20"];
         ipi_begin: Option<Nothing> = [message, optional, tag = "21"];
         ipi_end: Option<Nothing> = [message, optional, tag = "22"];
@@ -108,12 +109,14 @@ message! {
         soft_end: Option<Nothing> = [message, optional, tag = "25"];
         handler_begin: Option<Nothing> = [message, optional, tag = "36"];
         handler_end: Option<Nothing> = [message, optional, tag = "37"];
+        attach: Option<Attach> = [message, optional, tag = "67"];
         new_task: Option<NewTask> = [message, optional, tag = "235"];
         rename: Option<Rename> = [message, optional, tag = "236"];
         exec: Option<Exec> = [message, optional, tag = "237"];
         exit: Option<Exit> = [message, optional, tag = "238"];
         fork: Option<Fork> = [message, optional, tag = "239"];
         priority: Option<Priority> = [message, optional, tag = "353"];
+        hotplug: Option<Hotplug> = [message, optional, tag = "345"];
         timer_begin: Option<Nothing> = [message, optional, tag = "553"];
         timer_end: Option<Nothing> = [message, optional, tag = "554"];
     }
@@ -151,6 +154,24 @@ message! {
     Priority {
         prio: i32 = [int32, tag = "2"];
         tid: i32 = [int32, tag = "4"];
+    }
+    /// `SchedCpuHotplugFtraceEvent`.
+    Plugged {
+        cpu: u32 = [uint32, tag = "1"];
+        error: i32 = [int32, tag = "2"];
+        status: i32 = [int32, tag = "3"];
+    }
+    /// `CpuhpEnterFtraceEvent`.
+    Hotplug {
+        cpu: u32 = [uint32, tag = "1"];
+        target: i32 = [int32, tag = "4"];
+    }
+    /// `CgroupAttachTaskFtraceEvent`.
+    Attach {
+        hierarchy: i32 = [int32, tag = "1"];
+        tid: i32 = [int32, tag = "3"];
+        name: Vec<u8> = [bytes = "vec", tag = "5"];
+        path: Vec<u8> = [bytes = "vec", tag = "7"];
     }
     /// `SchedWakingFtraceEvent`, `SchedWakeupFtraceEvent`.
     Waking {
@@ -408,9 +429,17 @@ impl Reader {
         } else if let Some(found) = &event.blocked {
             let is_storage = found.is_storage != 0;
             Some(What::BlockedReason { tid: found.tid as u32, is_storage })
+        } else if let Some(found) = &event.attach {
+            let path = if found.path.is_empty() { &found.name } else { &found.path };
+            let path = self.name(path);
+            Some(What::attach(found.tid as u32, found.hierarchy as u32, path))
+        } else if let Some(found) = &event.hotplug {
+            away(found.cpu, found.target == 0)
+        } else if let Some(found) = event.plugged.as_ref().filter(|found| found.error == 0) {
+            away(found.cpu, found.status == 0)
         } else {
             let found = event.priority.as_ref()?;
-            Some(What::Priority { tid: found.tid as u32, prio: prio(found.prio.into()) })
+            Some(What::priority(found.tid as u32, prio(found.prio.into())))
         };
         self.story.unreadable += u64::from(told.is_none());
         told
@@ -427,6 +456,11 @@ fn interrupt(event: &Event) -> Option<What> {
         (is_any([&event.ipi_end, &event.soft_end, &event.handler_end]), What::InterruptEnd),
     ];
     what.iter().find(|(is, _)| *is).map(|(_, what)| *what)
+}
+
+/// A core is taken away or given back.
+fn away(cpu: u32, is_away: bool) -> Option<What> {
+    Some(What::Away { cpu: u16::try_from(cpu).ok()?, is_away })
 }
 
 /// A priority, if it is told.

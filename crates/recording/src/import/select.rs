@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use ampsched_model::InputError;
 
+use super::asked::asked;
+use super::cgroups::Cgroups;
 use super::clocks::Clocks;
-use super::event::{Story, What};
+use super::event::{PRIO_DEADLINE, Story, What};
 use super::missing::{missing, prios};
 use super::stream::{Builder, Built, SPEED_UNITS};
 use super::track::Track;
-use super::{Options, frames, lacking, naming};
+use super::{Options, away, frames, lacking, naming};
 use crate::model::PRIO_USUAL;
 use crate::{Clocked, Core, Event, Info, Kind, Recording, Thread, Wake};
 
@@ -92,6 +94,7 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
         builder.tell(raw);
     }
     let frames = frames::marked(&story.events, &names);
+    let away = away::sentence(&story.events);
     story.events = Vec::new();
     let mut told = builder.finish();
     for track in &mut told.tracks {
@@ -119,12 +122,24 @@ pub fn clocked(file: &str, mut story: Story, options: &Options) -> Result<Clocke
     }
     let order = order(&told.tracks, &chosen);
     let since_ns = options.window.as_ref().map(|window| window.since_ns);
-    let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, since_ns, text);
+    let cgroups = match options.cgroups.1.as_str() {
+        "" => None,
+        text => Some(Cgroups::parse(&options.cgroups.0, text)?),
+    };
+    let mut found = asked(&told.tracks, &order, &processes, &names, cgroups.as_ref(), told.cores);
+    let (mut threads, origin_ns, end_ns) =
+        threads(&told.tracks, &order, &processes, since_ns, text);
+    for (thread, asks) in threads.iter_mut().zip(std::mem::take(&mut found.asks)) {
+        thread.asks = asks;
+    }
     let tids: Vec<u32> = order.iter().map(|&index| told.tracks[index].tid).collect();
     let mut info = info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns));
     info.unknown.extend(clocks.unknown(told.cores));
     info.clocks.clone_from(&clocks.held);
-    info.unknown.extend(prios(order.iter().map(|&index| &told.tracks[index])));
+    info.unknown.extend(prios(order.iter().map(|&index| &told.tracks[index]), &threads));
+    info.unknown.extend(found.unknown);
+    info.unknown.extend(away);
+    info.groups = found.groups;
     info.frames = frames::placed(frames, &tids, origin_ns);
     if info.name.is_empty() {
         info.name =
@@ -265,7 +280,8 @@ fn threads(
         let events = events(&tracks[index], &places, origin_ns);
         let (prio, _) = tracks[index].main_prio();
         let prio = prio.filter(|&prio| prio != PRIO_USUAL);
-        Thread { name: name(&tracks[index]), process, events, prio }
+        let prio = prio.map(|prio| if prio == PRIO_DEADLINE { 0 } else { prio });
+        Thread { name: name(&tracks[index]), process, events, prio, ..Thread::default() }
     };
     (order.iter().map(thread).collect(), origin_ns, end_ns)
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::Window;
 use super::clocks::Clocks;
-use super::event::{Context, Left, Name, Names, Raw, WHOEVER_RUNS, What};
+use super::event::{Ask, Context, Left, Name, Names, Raw, WHOEVER_RUNS, What};
 use super::missing::Seen;
 use super::track::{Call, Track};
 use crate::{Kind, UNKNOWN_CORE, Wake};
@@ -123,12 +123,12 @@ impl<'a> Builder<'a> {
                     self.rates[usize::from(core)] = clocks.speed(usize::from(core), khz);
                 }
             }
-            What::Priority { tid, prio } => {
+            What::Asks { tid, ask } => {
                 let Some(index) = self.track(tid) else { return };
                 if let Some((_, core)) = self.tracks[index as usize].running {
                     self.settle(core, raw.at_ns);
                 }
-                self.tracks[index as usize].set_prio(prio);
+                self.tracks[index as usize].asks(ask);
             }
             What::BlockedReason { tid, is_storage } => {
                 if let Some(track) = self.track(tid) {
@@ -196,7 +196,9 @@ impl<'a> Builder<'a> {
             What::Frequency { .. }
             | What::FrequencyLimits { .. }
             | What::Idle { .. }
-            | What::Priority { .. }
+            | What::Asks { .. }
+            | What::Away { .. }
+            | What::Isolated { .. }
             | What::BlockedReason { .. }
             | What::InterruptBegin
             | What::InterruptEnd
@@ -310,7 +312,7 @@ impl<'a> Builder<'a> {
         self.put_off_other(index, raw.cpu);
         if let Some(index) = index {
             self.rename(index, name);
-            self.tracks[index as usize].set_prio(prio);
+            self.tracks[index as usize].asks(Ask::Priority(prio));
             self.run_until(index, raw.at_ns, raw.cpu);
             let track = &mut self.tracks[index as usize];
             track.running = None;
@@ -335,7 +337,7 @@ impl<'a> Builder<'a> {
         self.rename(index, name);
         self.cpus[usize::from(raw.cpu)].current = Some(index);
         let track = &mut self.tracks[index as usize];
-        track.set_prio(prio);
+        track.asks(Ask::Priority(prio));
         if track.has_ended {
             return;
         }

@@ -86,6 +86,7 @@ fn what(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) -> Read {
         "hrtimer_expire_exit" => Read::Event(What::TimerEnd),
         "irq_handler_entry" | "softirq_entry" | "ipi_entry" => Read::Event(What::InterruptBegin),
         "irq_handler_exit" | "softirq_exit" | "ipi_exit" => Read::Event(What::InterruptEnd),
+        "cgroup_attach_task" => text_state::attach(&mut story.names, fields).into(),
         "print" | "tracing_mark_write" => marked(story, head, fields),
         _ => match text_state::what(event, fields) {
             Some(found) => found.into(),

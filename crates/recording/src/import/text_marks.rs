@@ -35,10 +35,11 @@ pub fn mark(text: &str) -> Mark<'_> {
     }
 }
 
-/// The event of what was written into the trace: a clock or a slice. None: it is neither, `Err`: it is damaged.
+/// The event of what was written into the trace: a clock, a group or a slice. None: it is none of these, `Err`: it is
+/// damaged.
 pub fn printed(story: &mut Story, text: &str) -> Result<Option<What>, ()> {
-    match text_state::marked(text) {
-        Some(clock) => Ok(Some(clock)),
+    match text_state::marked(&mut story.names, text) {
+        Some(told) => Ok(Some(told)),
         None => what(story, text),
     }
 }

@@ -1,6 +1,7 @@
 //! What is known of one of a trace's threads.
 
-use super::event::{Left, NO_PRIO, Name};
+use super::event::{Ask, Left, NO_PRIO, Name};
+use super::mostly::Mostly;
 use super::stream::SPEED_UNITS;
 use crate::model::IO_STORAGE;
 use crate::{Event, Kind, Wake};
@@ -29,6 +30,8 @@ pub struct Track {
     /// What it did. Objects of [`Kind::Wake`], [`Kind::Create`] and [`Kind::Join`], the thread in `aux` of a block and
     /// of a start are indices of tracks.
     pub events: Vec<Event>,
+    /// All its CPU time so far, in ns.
+    pub cpu_ns: u64,
     /// CPU time behind the last event, in ns.
     pub rest_cpu_ns: u64,
     /// The same, weighted by speed: ns times [`SPEED_UNITS`].
@@ -51,10 +54,14 @@ pub struct Track {
     pub waker: Option<(Wake, u64)>,
     /// The call that may wait in which it is.
     pub call: Option<Call>,
-    /// Its priority, see [`super::event::prio`], and CPU time since it has it, in ns.
-    pub prio: (Option<u8>, u64),
-    /// Other priorities that it had, and CPU time under each.
-    pub other_prios: Vec<(u8, u64)>,
+    /// Its priority, see [`super::event::prio`].
+    pub prio: Mostly<u8>,
+    /// The CPUs that it may use, a bit each, where events tell them.
+    pub cpus: Mostly<u32>,
+    /// Its utilisation clamps, where events tell them.
+    pub clamps: Mostly<(u16, u16)>,
+    /// Groups to which it was moved, by the kernel's number of the hierarchy.
+    pub groups: Vec<(u32, Mostly<Name>)>,
     /// Whether it has begun to end.
     pub is_exiting: bool,
     /// Where it was last.
@@ -79,29 +86,34 @@ pub struct Call {
 impl Track {
     /// Adds CPU time on a core of that speed.
     pub fn use_cpu(&mut self, ns: u64, speed: u64) {
-        self.prio.1 = self.prio.1.saturating_add(ns);
+        self.cpu_ns = self.cpu_ns.saturating_add(ns);
         self.rest_cpu_ns = self.rest_cpu_ns.saturating_add(ns);
         self.rest_work = self.rest_work.saturating_add(u128::from(ns) * u128::from(speed));
     }
 
-    /// It has a priority from now on.
-    pub fn set_prio(&mut self, prio: u8) {
-        if prio == NO_PRIO || self.prio.0 == Some(prio) {
-            return;
-        }
-        let Some(before) = self.prio.0.replace(prio) else { return };
-        self.other_prios.push((before, std::mem::take(&mut self.prio.1)));
-        if let Some(place) = self.other_prios.iter().position(|(other, _)| *other == prio) {
-            self.prio.1 = self.other_prios.swap_remove(place).1;
+    /// It asks for something from now on.
+    pub fn asks(&mut self, ask: Ask) {
+        let cpu_ns = self.cpu_ns;
+        match ask {
+            Ask::Priority(NO_PRIO) => {}
+            Ask::Priority(prio) => self.prio.set(prio, cpu_ns),
+            Ask::Cpus(cpus) => self.cpus.set(cpus, cpu_ns),
+            Ask::Clamps(min, max) => self.clamps.set((min, max), cpu_ns),
+            Ask::Group { hierarchy, path } => {
+                let known = self.groups.iter().position(|(known, _)| *known == hierarchy);
+                let place = known.unwrap_or_else(|| {
+                    self.groups.push((hierarchy, Mostly::default()));
+                    self.groups.len() - 1
+                });
+                self.groups[place].1.set(path, cpu_ns);
+            }
         }
     }
 
     /// The priority under which it had most CPU time, if any was told, and whether it ran under others, too.
     pub fn main_prio(&self) -> (Option<u8>, bool) {
-        let (Some(prio), ns) = self.prio else { return (None, false) };
-        let all = self.other_prios.iter().copied().chain([(prio, ns)]).filter(|(_, ns)| *ns > 0);
-        let main = all.clone().max_by_key(|&(_, ns)| ns);
-        (main.map(|(prio, _)| prio), all.count() > 1)
+        let (main, has_others) = self.prio.main(self.cpu_ns, true);
+        (main.filter(|_| self.cpu_ns > 0), has_others)
     }
 
     /// The kernel tells why it is blocked.

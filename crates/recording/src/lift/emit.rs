@@ -47,7 +47,7 @@ pub(super) fn emit(
         writer.steps = 0;
         let body = writer.body(group);
         let count = writer.count_of(group);
-        threads.extend(text::thread(group, &count, body));
+        threads.extend(text::thread(recording, group, &count, body));
         rows.push(report::Group {
             name: group.name.clone(),
             threads: group.members.len(),
@@ -73,6 +73,7 @@ pub(super) fn emit(
     let literal = writer.literal();
     let mut notes = assumptions(&groups, options, scale);
     notes.extend(objects.notes.iter().cloned());
+    notes.extend(text::asks_note(recording));
     let report = Report {
         level: level.word().to_owned(),
         recorded_ns: groups.list.iter().map(|group| group.work_ns).sum(),

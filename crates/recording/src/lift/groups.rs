@@ -9,6 +9,7 @@ use super::fold::{Likeness, fold};
 use super::items::Code;
 use super::node::{Node, Step, Sym, are_like, merge_all};
 use super::teams::{self, Team, Way, is_refilled};
+use super::text;
 use crate::Recording;
 
 /// A barrier's share of the main thread counts as one from this part of what the others do on.
@@ -61,7 +62,7 @@ pub(super) struct Groups {
 /// Builds groups; the first one has the first thread. Threads that stay as they were stay alone.
 pub(super) fn build(recording: &Recording, codes: Vec<Code>, kept: &Kept) -> Groups {
     let works = works(&codes);
-    let sets = sets(&codes, &kept.literal);
+    let sets = sets(recording, &codes, &kept.literal);
     let mut of_thread: HashMap<u32, usize> = HashMap::new();
     for (group, set) in sets.iter().enumerate() {
         set.iter().for_each(|place| {
@@ -158,7 +159,7 @@ fn works(codes: &[Code]) -> Vec<f64> {
 }
 
 /// Sets of equal threads, by place in `codes`.
-fn sets(codes: &[Code], literal: &HashSet<u32>) -> Vec<Vec<usize>> {
+fn sets(recording: &Recording, codes: &[Code], literal: &HashSet<u32>) -> Vec<Vec<usize>> {
     let by_thread: HashMap<u32, usize> =
         codes.iter().enumerate().map(|(place, code)| (code.thread, place)).collect();
     let mut hashes = vec![None; codes.len()];
@@ -167,8 +168,11 @@ fn sets(codes: &[Code], literal: &HashSet<u32>) -> Vec<Vec<usize>> {
     }
     // Equal threads are those of equal creators; the first one stays alone, and so do those that stay as they were.
     let mut exact: BTreeMap<(Option<u32>, u64, u64), Vec<usize>> = BTreeMap::new();
-    let above: Vec<u64> =
-        (0..codes.len()).map(|place| ancestry(place, codes, &by_thread, &hashes)).collect();
+    // So are those that ask the scheduler for the same.
+    let asked = |place: usize| text::asks_hash(&recording.threads[codes[place].thread as usize]);
+    let above: Vec<u64> = (0..codes.len())
+        .map(|place| ancestry(place, codes, &by_thread, &hashes) ^ asked(place))
+        .collect();
     for place in 0..codes.len() {
         let thread = codes[place].thread;
         let alone = (thread == 0 || literal.contains(&thread)).then_some(thread);

@@ -315,7 +315,7 @@ fn anything() -> impl Strategy<Value = Recording> {
             at_ns += event.at_ns;
             event.at_ns = at_ns;
         }
-        Thread { name: "t".to_owned(), process, events, prio: None }
+        Thread { name: "t".to_owned(), process, events, ..Thread::default() }
     });
     proptest::collection::vec(thread, 1..6).prop_map(|threads| {
         let info = Info { name: "p \"x\"".to_owned(), ..Info::default() };

@@ -70,6 +70,7 @@ struct Both {
 pub fn merge(library: Clocked, kernel: Clocked) -> Recording {
     let mut recording = library.recording;
     let lost_events = kernel.recording.info.lost_events;
+    let groups = kernel.recording.info.groups.clone();
     if kernel.recording.threads.is_empty() {
         return recording;
     }
@@ -87,6 +88,7 @@ pub fn merge(library: Clocked, kernel: Clocked) -> Recording {
         info.instructions.resize(recording.threads.len(), 0);
     }
     info.unknown.extend(merged.doubts());
+    info.groups = groups;
     info.merged = Some(merged);
     recording
 }
@@ -199,6 +201,7 @@ impl Both {
                 thread.name.clone_from(&twin.name);
             }
             thread.prio = twin.prio;
+            thread.asks.clone_from(&twin.asks);
         }
         for (thread, event, what) in changed {
             threads[thread as usize].events[event] = what;
@@ -232,7 +235,14 @@ impl Both {
             });
             let events = thread.events.iter().map(|event| self.placed(index, event, changes));
             let events = events.collect();
-            found.push(Thread { name: thread.name.clone(), process, events, prio: thread.prio });
+            let asks = thread.asks.clone();
+            found.push(Thread {
+                name: thread.name.clone(),
+                process,
+                events,
+                prio: thread.prio,
+                asks,
+            });
         }
         for (place, thread) in (self.library.len() as u32..).zip(&mut found) {
             weave::keep(&mut thread.events, |event| match event.kind {

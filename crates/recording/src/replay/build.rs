@@ -9,7 +9,7 @@ use ampsched_model::{
 
 use super::path::Part;
 use super::{Options, Place, Replay, Sharing, locks, order, watchdogs};
-use crate::Recording;
+use crate::{Group, Recording};
 
 /// What a thread does at a place, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,9 +196,15 @@ pub(super) fn assemble(
             entry,
             count: u32::from(!is_forked),
             nice,
-            affinity: None,
+            affinity: thread.asks.core_set(),
             start_ns: if is_forked { 0 } else { thread.begin_ns() },
-            attrs: SchedAttrs { class, ..SchedAttrs::default() },
+            attrs: SchedAttrs {
+                class,
+                slice_ns: 0,
+                uclamp_min: thread.asks.uclamp_min,
+                uclamp_max: thread.asks.uclamp_max,
+                group: thread.asks.group,
+            },
             is_daemon: plan.watching.binary_search(&index).is_ok(),
             process,
         }
@@ -212,12 +218,13 @@ pub(super) fn assemble(
         profiles: vec![profile],
         objects: code.objects,
         threads: threads.collect(),
-        groups: Vec::new(),
+        groups: info.groups.iter().map(Group::of_program).collect(),
         code: code.ops,
         duration_ns: None,
         energy_ratio: None,
         calibration: Calibration::default(),
         held_clocks: info.clocks.iter().map(|clock| clock.held(&info.cores)).collect(),
+        recorded_cores: recording.recorded_cores(),
     };
     let (shared_ns, waits, spins) = (code.shares.all_ns(), code.waits, plan.spins);
     Replay { program, notes, shared_ns, waits, spins }

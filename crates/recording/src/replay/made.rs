@@ -7,7 +7,7 @@ use ampsched_model::{InputError, MadeProgram, Op, ProfileLibrary, Program, parse
 use super::{Options, SPREAD_MAX, Sharing, replay};
 use crate::interactive::interactive;
 use crate::lift::{self, Lifted};
-use crate::{Kind, Recording};
+use crate::{Kind, Recording, Thread};
 
 /// Of the shipped profiles the one whose speed-up is nearest to the median of all, on 2B2S, exynos5422, pixel and
 /// hybrid-8P16E: what a program is taken for of which nothing is known but its times.
@@ -44,9 +44,9 @@ impl Replayed {
     /// The program in which threads take jobs anew, if that is asked for and they do. OpenMP's chunks are taken anew by
     /// a replay.
     fn shared(&self, sharing: Sharing) -> Option<&Lifted> {
-        // What is lifted has no priorities.
-        let has_prios = self.recording.threads.iter().any(|thread| thread.prio.is_some());
-        if sharing != Sharing::HandedOut || has_prios {
+        // Who is free takes jobs of threads that are alike, which those are not that ask for different things.
+        let asks = |thread: &Thread| thread.prio.is_some() || !thread.asks.is_none();
+        if sharing != Sharing::HandedOut || self.recording.threads.iter().any(asks) {
             return None;
         }
         let lifted = self.lifted.get_or_init(|| {

@@ -56,6 +56,8 @@ impl Limits {
         let repetitions = options.repetitions.map_or(1, |count| count.get());
         let setting =
             Setting { seed: options.seed, repetitions, restarts: options.repetitions.is_some() };
+        let placed = workload.placed_on(machine);
+        let workload = placed.workload.as_ref();
         let demands: Vec<Demand> =
             workload.apps.iter().map(|app| Demand::of(machine, app, setting)).collect();
         let cores = machine.clusters.iter().map(|cluster| cluster.cores.len() as f64).collect();

@@ -1,6 +1,6 @@
 //! What threads ask for beside affinity: weight, class, slice, clamps, group; and which of it the policy honours.
 
-use ampsched_model::{AppId, Op, SchedAttrs, SchedClass, TaskGroup, ThreadId};
+use ampsched_model::{AppId, CLAMP_MAX, Op, SchedAttrs, SchedClass, TaskGroup, ThreadId};
 use ampsched_policy::{Change, GroupId, Sched, ThreadAttrs, WEIGHT_IDLE, nice_to_weight};
 
 use super::steps::Step;
@@ -18,24 +18,26 @@ const BATCH: u8 = 8;
 pub(super) struct Asked {
     /// By thread, once somebody asks for anything.
     bits: Vec<u8>,
+    /// Threads whose recorded CPUs fit no cores of the machine.
+    pub dropped_sets: usize,
 }
 
 impl Asked {
     #[inline]
-    fn note(&mut self, thread: ThreadId, attrs: &ThreadAttrs) {
+    fn note(&mut self, sched: &Sched, thread: ThreadId, attrs: &ThreadAttrs) {
         if *attrs != ThreadAttrs::default() {
-            self.note_bits(thread, attrs);
+            self.note_bits(thread, attrs, is_clamped(sched, attrs.group));
         }
     }
 
     #[cold]
-    fn note_bits(&mut self, thread: ThreadId, attrs: &ThreadAttrs) {
+    fn note_bits(&mut self, thread: ThreadId, attrs: &ThreadAttrs, is_clamped: bool) {
         if self.bits.len() <= thread.index() {
             self.bits.resize(thread.index() + 1, 0);
         }
         let bit = |asks: bool, bit: u8| if asks { bit } else { 0 };
         self.bits[thread.index()] |= bit(attrs.slice_ns > 0, SLICE)
-            | bit(attrs.uclamp_min.is_some() || attrs.uclamp_max.is_some(), UCLAMP)
+            | bit(is_clamped || attrs.uclamp_min.is_some() || attrs.uclamp_max.is_some(), UCLAMP)
             | bit(attrs.group != GroupId::ROOT, GROUP)
             | bit(matches!(attrs.class, SchedClass::Batch | SchedClass::Idle), BATCH);
     }
@@ -66,11 +68,28 @@ impl Asked {
                 parts.push(format!("{what} ({count} {threads})"));
             }
         }
-        if parts.is_empty() {
-            return None;
-        }
-        Some(format!("the policy does not honour what threads ask for: {}", parts.join(", ")))
+        let unheard = (!parts.is_empty()).then(|| {
+            format!("the policy does not honour what threads ask for: {}", parts.join(", "))
+        });
+        let threads = self.dropped_sets;
+        let dropped = (threads > 0).then(|| {
+            format!("{threads} threads use all cores: the machine has none that stand for their recorded CPUs")
+        });
+        let both: Vec<String> = unheard.into_iter().chain(dropped).collect();
+        (!both.is_empty()).then(|| both.join("; "))
     }
+}
+
+/// Whether a group, or one above it, clamps its threads.
+fn is_clamped(sched: &Sched, mut group: GroupId) -> bool {
+    while group != GroupId::ROOT {
+        let info = sched.group_info(group);
+        if info.uclamp_min > 0 || info.uclamp_max < CLAMP_MAX {
+            return true;
+        }
+        group = info.parent;
+    }
+    false
 }
 
 impl Engine<'_> {
@@ -116,7 +135,7 @@ impl Engine<'_> {
 
     /// A thread asks for that from now on.
     pub(super) fn set_attrs(&mut self, thread: ThreadId, attrs: ThreadAttrs) {
-        self.asked.note(thread, &attrs);
+        self.asked.note(&self.sched, thread, &attrs);
         self.sched.set_attrs(thread, attrs);
     }
 

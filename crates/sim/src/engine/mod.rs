@@ -108,7 +108,9 @@ pub fn simulate_with(
     trace: Option<&mut dyn Trace>,
 ) -> Result<Outcome, SimError> {
     let setup = Setup::new(machine, workload, policy_name, options);
-    let mut engine = Engine::new(setup, workload, policy, trace)?;
+    let placed = workload.placed_on(machine);
+    let mut engine = Engine::new(setup, &placed.workload, policy, trace)?;
+    engine.asked.dropped_sets = placed.dropped;
     let needs = engine.supervisor.needs;
     if needs.offline_speedup || needs.alone || needs.work {
         engine.supervisor.offline = options.alone.of(machine, workload, options)?;

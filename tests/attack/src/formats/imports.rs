@@ -20,8 +20,14 @@ pub static TEXT: Format = Format {
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
         once(&CELL, || {
-            let names =
-                ["ftrace.txt", "perf-script.txt", "report.txt", "report-l.txt", "report-R.txt"];
+            let names = [
+                "ftrace.txt",
+                "cgroups.txt",
+                "perf-script.txt",
+                "report.txt",
+                "report-l.txt",
+                "report-R.txt",
+            ];
             let texts = names.map(|name| beginning(&seeds::bytes(&format!("{SAMPLES}/{name}"))));
             let pages = pages(&texts[0]);
             texts.into_iter().chain(pages).collect()
@@ -30,6 +36,28 @@ pub static TEXT: Format = Format {
     read: |text| check(text.as_bytes()),
     most: TEXT_MOST,
     share: 5,
+};
+/// What stands beside a trace of control groups.
+pub static CGROUPS: Format = Format {
+    name: "trace-cgroups",
+    seeds: || {
+        static CELL: OnceLock<Vec<String>> = OnceLock::new();
+        once(&CELL, || {
+            vec![
+                text_of("cgroups.side"),
+                "/sys/fs/cgroup/cgroup.controllers:cpu\n/sys/fs/cgroup/a/b/cpuset.cpus.effective:0,2-3\n\
+                 /sys/fs/cgroup/a/cpu.weight:50\n/sys/fs/cgroup/a/cpu.max:20000 100000\n\
+                 /sys/fs/cgroup/a/b/cgroup.threads:101\n/sys/fs/cgroup/a/b/cgroup.procs:100\n"
+                    .to_owned(),
+            ]
+        })
+    },
+    read: |text| {
+        let cgroups = ("input".to_owned(), text.to_owned());
+        check_with(text_of("cgroups.txt").as_bytes(), &Options { cgroups, ..Options::default() });
+    },
+    most: TEXT_MOST,
+    share: 3,
 };
 /// Each character of the text is a byte of the file.
 pub static FILE: Format = Format {
@@ -90,10 +118,22 @@ fn beginning(text: &[u8]) -> String {
     [first, last].concat().join("\n")
 }
 
+fn text_of(name: &str) -> String {
+    String::from_utf8_lossy(&seeds::bytes(&format!("{SAMPLES}/{name}"))).into_owned()
+}
+
 fn check(bytes: &[u8]) {
-    match import("input", bytes, &Options::default()) {
+    check_with(bytes, &Options::default());
+}
+
+fn check_with(bytes: &[u8], options: &Options) {
+    match import("input", bytes, options) {
         Ok(recording) => {
             let again = read("again", &recording.to_bytes()).expect("what is written is read");
+            let asks = |threads: &[ampsched_recording::Thread]| -> Vec<_> {
+                threads.iter().map(|thread| thread.asks.clone()).collect()
+            };
+            assert_eq!(asks(&again.threads), asks(&recording.threads));
             assert_eq!(again.events(), recording.events());
         }
         Err(error) => check_refusal("input", &error.to_string()),

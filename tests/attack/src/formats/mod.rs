@@ -69,6 +69,7 @@ pub static FORMATS: &[&Format] = &[
     &computer::SYSFS,
     &specs::TASK_POLICY,
     &specs::TASK_PROGRAM,
+    &imports::CGROUPS,
     &imports::FILE,
     &imports::TEXT,
     &specs::WORKERS,

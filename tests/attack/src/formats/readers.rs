@@ -73,6 +73,7 @@ const REACHED: &[(&str, &str)] = &[
     ("predict/src/perf/json.rs", "perf"),
     ("recording/src/file.rs", "trace-file"),
     ("recording/src/import/format.rs", "trace-file"),
+    ("recording/src/import/cgroups.rs", "trace-cgroups"),
     ("recording/src/import/container.rs", "trace-file trace-text"),
     ("recording/src/import/ftrace_text.rs", "trace-text"),
     ("recording/src/import/lacking.rs", "trace-text"),

@@ -186,7 +186,7 @@ impl Supervisor {
     /// Whether it takes part whenever a core goes from one thread to the next.
     #[inline]
     pub fn follows_turns(&self) -> bool {
-        self.fast.is_some() || self.needs.hooks.pick || self.needs.events.dispatch
+        self.needs.hooks.pick || self.needs.events.dispatch
     }
 
     /// Lets it react to an event that it wants to hear of.

@@ -70,6 +70,13 @@ pub trait FastPlane: Send {
     /// queue may be picked; whatever else is to move stands in `acts`.
     fn pick(&mut self, sched: &Sched, core: CoreId, now_ns: Ns, acts: &mut Vec<Act>) -> Pick;
 
+    /// The turn of a core's thread, which could go on, ends: [`FastPlane::pick`] and [`FastPlane::started`] in one, of
+    /// threads that wait in the core's queue, and that one. None, and nothing has happened to any thread, if that takes
+    /// more than a look at the queue.
+    fn next_turn(&mut self, _core: CoreId, _now_ns: Ns) -> Option<ThreadId> {
+        None
+    }
+
     /// A thread is on a core now.
     fn started(&mut self, sched: &Sched, core: CoreId, turn: Turn, now_ns: Ns);
 

@@ -79,7 +79,7 @@ const Y_TO_THE: [u32; HALF_LIFE as usize] = [
     0x82cd_8698,
 ];
 
-/// What some periods leave of a sum: sum / 2^halvings x factor / 2^32, rounded down.
+/// What one period or more leave of a sum: sum / 2^halvings x factor / 2^32, rounded down.
 ///
 /// Computed once and without branches, because averages are brought up to date at every change of state.
 #[derive(Clone, Copy)]
@@ -89,14 +89,11 @@ struct Decay {
 }
 
 impl Decay {
+    /// None: nothing is left.
     #[inline]
-    fn over(periods: u64) -> Self {
-        let factor = match periods {
-            0 => 1 << 32,
-            _ if periods > FORGOTTEN => 0,
-            _ => Y_TO_THE[(periods % HALF_LIFE) as usize].into(),
-        };
-        Self { halvings: (periods / HALF_LIFE).min(63) as u32, factor }
+    fn over(periods: u64) -> Option<Self> {
+        let factor = Y_TO_THE[(periods % HALF_LIFE) as usize].into();
+        (periods <= FORGOTTEN).then_some(Self { halvings: (periods / HALF_LIFE) as u32, factor })
     }
 
     #[inline]
@@ -184,24 +181,38 @@ impl Pelt {
     /// which the kernel asks for a fitting frequency (fair.c, `cfs_rq_util_change`).
     ///
     /// A time before the last update changes nothing.
-    #[inline]
+    #[inline(always)]
     pub fn update(&mut self, now_ns: Ns, done: Activity) -> bool {
         let units = now_ns.saturating_sub(self.updated_ns) / PELT_UNIT_NS;
         self.updated_ns += units * PELT_UNIT_NS;
-        let (periods, part) = ((self.part + units) / UNITS, (self.part + units) % UNITS);
-        let past = Decay::over(periods);
+        let (begun, passed) = (self.part, self.part + units);
+        self.part = passed % UNITS;
+        let periods = passed / UNITS;
+        if periods == 0 {
+            self.add(units, done);
+            return false;
+        }
+        let Some(past) = Decay::over(periods) else {
+            *self = Self { updated_ns: self.updated_ns, part: self.part, ..Self::default() };
+            self.add(SUM_MAX - UNITS + self.part, done);
+            return true;
+        };
+        for sum in [&mut self.load_sum, &mut self.runnable_sum, &mut self.util_sum] {
+            *sum = past.of(*sum);
+        }
         // What activity adds: the rest of the first period, decayed; the whole periods between, y^1 to y^(periods -
         // 1), which is all there is without what is older and without y^0; the begun period.
-        let active = past.of(UNITS - self.part) + SUM_MAX + part - past.of(SUM_MAX) - UNITS;
-        for (sum, share) in [
-            (&mut self.load_sum, done.load),
-            (&mut self.runnable_sum, done.runnable * u64::from(CAPACITY_ONE)),
-            (&mut self.util_sum, u64::from(done.running) * u64::from(CAPACITY_ONE)),
-        ] {
-            *sum = past.of(*sum) + share * active;
-        }
-        self.part = part;
-        periods > 0
+        let active = past.of(UNITS - begun) + SUM_MAX + self.part - past.of(SUM_MAX) - UNITS;
+        self.add(active, done);
+        true
+    }
+
+    /// Adds what some units of activity are worth.
+    #[inline]
+    fn add(&mut self, units: u64, done: Activity) {
+        self.load_sum += done.load * units;
+        self.runnable_sum += done.runnable * u64::from(CAPACITY_ONE) * units;
+        self.util_sum += u64::from(done.running) * u64::from(CAPACITY_ONE) * units;
     }
 
     /// Greatest sum at this place in the period (pelt.h, `get_pelt_divider`): the part that has not yet

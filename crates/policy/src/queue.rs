@@ -247,17 +247,29 @@ impl RunQueue {
         }
     }
 
+    /// Puts an entry in and takes out another thread's.
+    #[inline]
+    pub fn replace(&mut self, entry: Entry, by: ThreadId) {
+        match &mut self.store {
+            Store::Fifo(queue) if queue.front().is_some_and(|entry| entry.thread == by) => {
+                queue.pop_front();
+                queue.push_back(entry);
+            }
+            _ => {
+                self.push(entry);
+                self.remove(by);
+            }
+        }
+    }
+
     /// Removes a thread, which must be in the queue; cheap for the first one of a FIFO or heap, and if it is watched.
     #[inline]
     pub fn remove(&mut self, thread: ThreadId) {
         self.len -= 1;
         match &mut self.store {
             Store::Fifo(queue) => {
-                if queue.front().is_some_and(|entry| entry.thread == thread) {
-                    queue.pop_front();
-                } else {
-                    queue.retain(|entry| entry.thread != thread);
-                }
+                let found = queue.iter().position(|entry| entry.thread == thread);
+                queue.remove(found.expect("the thread is in the queue"));
             }
             Store::Heap(heap) => {
                 if heap.peek().is_some_and(|Reverse(entry)| entry.thread == thread) {

@@ -54,10 +54,10 @@ impl<'a> View<'a> {
     /// The live threads that run or wait for a core.
     pub fn runnable(&self) -> impl Iterator<Item = ThreadId> + 'a {
         let sched = self.sched;
-        let all = self.recent.is_none().then(|| self.threads());
-        let few = self.recent.unwrap_or_default().iter().copied();
-        let candidates = few.chain(all.into_iter().flatten());
-        candidates.filter(move |&thread| sched.thread(thread).state.is_runnable())
+        let candidates = self.recent.unwrap_or(sched.present()).iter().copied();
+        candidates.filter(move |&thread| {
+            sched.thread(thread).state.is_runnable() && !sched.is_above(thread)
+        })
     }
 
     /// The live threads but those that have slept, or were held back, since the policy's last epoch and of which

@@ -74,6 +74,7 @@ impl Fair {
     }
 
     /// A thread has run up to now.
+    #[cold]
     pub(super) fn book_run(&mut self, id: EntityId) {
         self.book(id, Did::Ran);
     }
@@ -84,6 +85,7 @@ impl Fair {
     }
 
     /// A core takes a waiting thread. It has waited for others, unless the core was idle.
+    #[cold]
     pub(super) fn book_wait(&mut self, id: EntityId, core: usize) {
         let did = if self.cores[core].is_working { Did::Waited } else { Did::Slept };
         self.book(id, did);

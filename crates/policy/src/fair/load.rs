@@ -5,7 +5,7 @@ use super::Fair;
 use ampsched_model::Ns;
 
 use super::kernel::Pressure;
-use super::state::{CAPACITY_ONE, Core, EntityId, Queue, QueueId};
+use super::state::{CAPACITY_ONE, Core, Entity, EntityId, Queue, QueueId};
 use crate::Activity;
 use crate::pelt::Pelt;
 use crate::sched::{Fit, fits};
@@ -46,11 +46,36 @@ impl Queue {
             runnable: self.runnable.into(),
             running: self.current.is_some(),
         };
-        for (pelt, weight) in self.removed.drain(..) {
-            self.pelt.detach(&pelt, weight);
+        if !self.removed.is_empty() {
+            self.drop_removed();
         }
         self.kept_ns = core.clock.time_ns();
         self.pelt.update(self.kept_ns, done);
+    }
+
+    /// The averages of threads that have gone to other cores leave its own.
+    #[cold]
+    fn drop_removed(&mut self) {
+        for (pelt, weight) in self.removed.drain(..) {
+            self.pelt.detach(&pelt, weight);
+        }
+    }
+}
+
+impl Entity {
+    /// Brings its averages, and its queue's, up to its core's time; it is about to do something else.
+    #[inline(always)]
+    pub fn settle(&mut self, id: EntityId, queue: &mut Queue, core: &mut Core, now_ns: Ns) {
+        queue.settle(core, now_ns);
+        if !self.is_attached {
+            return;
+        }
+        let done = Activity {
+            load: self.is_queued.into(),
+            runnable: (self.is_queued && !self.is_delayed).into(),
+            running: queue.current == Some(id),
+        };
+        self.pelt.update(core.clock.time_ns(), done);
     }
 }
 
@@ -113,20 +138,9 @@ impl Fair {
 
     /// Brings an entity's averages, and its queue's, up to its core's time; it is about to do something else.
     pub(super) fn settle(&mut self, id: EntityId) {
-        let entity = &mut self.entities[id as usize];
-        let queue = &mut self.queues[entity.queue as usize];
-        let core = &mut self.cores[usize::from(queue.core)];
-        queue.settle(core, self.now_ns);
-        let time_ns = core.clock.time_ns();
-        if !entity.is_attached {
-            return;
-        }
-        let done = Activity {
-            load: entity.is_queued.into(),
-            runnable: (entity.is_queued && !entity.is_delayed).into(),
-            running: queue.current == Some(id),
-        };
-        entity.pelt.update(time_ns, done);
+        let now_ns = self.now_ns;
+        let (entity, queue, core) = self.parts(id);
+        entity.settle(id, queue, core, now_ns);
     }
 
     /// An entity's averages become a part of its queue's, and of those above (`attach_entity_load_avg`); a new one gets

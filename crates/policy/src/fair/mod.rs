@@ -305,6 +305,15 @@ impl Fair {
         self.entities[id as usize].thread.expect("a leaf of queues is a thread")
     }
 
+    /// An entity with its queue and its core.
+    #[inline(always)]
+    fn parts(&mut self, id: EntityId) -> (&mut Entity, &mut Queue, &mut Core) {
+        let entity = &mut self.entities[id as usize];
+        let queue = &mut self.queues[entity.queue as usize];
+        let core = &mut self.cores[usize::from(queue.core)];
+        (entity, queue, core)
+    }
+
     fn id(&self, thread: ThreadId) -> EntityId {
         self.entity_of[thread.index()]
     }

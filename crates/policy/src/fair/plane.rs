@@ -5,7 +5,7 @@ use ampsched_model::{ClusterId, CoreId, Ns, Sees, ThreadId};
 use super::Fair;
 use super::kernel::Order;
 use super::run::{Comes, Leaves};
-use super::state::{Entity, WEIGHT_ONE};
+use super::state::{Entity, EntityId, WEIGHT_ONE};
 use super::stats::When;
 use crate::{Act, EnqueueKind, FastPlane, Honours, Pick, RunState, Sched, Turn};
 
@@ -167,17 +167,7 @@ impl FastPlane for Fair {
     fn pick(&mut self, sched: &Sched, core: CoreId, now_ns: Ns, acts: &mut Vec<Act>) -> Pick {
         self.now_ns = now_ns;
         let own = core.index();
-        self.charge(own);
-        if let Some(id) = self.first_on(own) {
-            self.because = match self.kernel.order {
-                Order::Eevdf => {
-                    "of those that have had no more than their share its deadline is earliest"
-                }
-                Order::Cfs => "it has had least time",
-            };
-            if self.kernel.order == Order::Cfs {
-                self.forget_buddies(id);
-            }
+        if let Some(id) = self.next_on(own) {
             return Pick::Run(self.thread_of(id));
         }
         if self.cores[own].current.is_none() {
@@ -199,21 +189,19 @@ impl FastPlane for Fair {
         Pick::Run(thread)
     }
 
+    fn next_turn(&mut self, core: CoreId, now_ns: Ns) -> Option<ThreadId> {
+        self.now_ns = now_ns;
+        let core = core.index();
+        let id = self.next_on(core)?;
+        self.begin_turn(core, id);
+        Some(self.thread_of(id))
+    }
+
     fn started(&mut self, _sched: &Sched, core: CoreId, turn: Turn, now_ns: Ns) {
         self.now_ns = now_ns;
-        let (id, core) = (self.id(turn.thread), core.index());
-        if self.cores[core].current == Some(id) {
-            return;
-        }
+        let core = core.index();
         self.charge(core);
-        self.put_back(core);
-        self.cores[core].is_to_choose = false;
-        self.end_idle(core);
-        if self.walt.is_some() {
-            self.book_wait(id, core);
-        }
-        self.take(core, id);
-        self.note_misfit(core);
+        self.begin_turn(core, self.id(turn.thread));
     }
 
     fn yields(&mut self, _sched: &Sched, core: CoreId, now_ns: Ns) {
@@ -355,6 +343,39 @@ impl FastPlane for Fair {
 }
 
 impl Fair {
+    /// The thread that comes first on a core, which is charged up to now.
+    #[inline]
+    fn next_on(&mut self, core: usize) -> Option<EntityId> {
+        self.charge(core);
+        let id = self.first_on(core)?;
+        self.because = match self.kernel.order {
+            Order::Eevdf => {
+                "of those that have had no more than their share its deadline is earliest"
+            }
+            Order::Cfs => {
+                self.forget_buddies(id);
+                "it has had least time"
+            }
+        };
+        Some(id)
+    }
+
+    /// A core, charged up to now, runs a thread of its queue, or goes on with the one that it has.
+    #[inline]
+    fn begin_turn(&mut self, core: usize, id: EntityId) {
+        if self.cores[core].current == Some(id) {
+            return;
+        }
+        self.put_back(core);
+        self.cores[core].is_to_choose = false;
+        self.end_idle(core);
+        if self.walt.is_some() {
+            self.book_wait(id, core);
+        }
+        self.take(core, id);
+        self.note_misfit(core);
+    }
+
     /// A core has something to run again (`update_rq_avg_idle`).
     fn end_idle(&mut self, core: usize) {
         let own = &mut self.cores[core];

@@ -9,10 +9,21 @@ use std::cmp::Ordering;
 use ampsched_model::Ns;
 
 use super::kernel::Order;
-use super::state::{EntityId, Entry, NO_SLICE, Queue};
+use super::state::{Entity, EntityId, Entry, NO_SLICE, Queue};
 use super::{Fair, QueueId};
 
 impl Entry {
+    /// An entry for an entity.
+    #[inline]
+    pub fn of(id: EntityId, entity: &Entity, order: Order) -> Self {
+        let key = match order {
+            Order::Eevdf => entity.deadline,
+            Order::Cfs => entity.vruntime,
+        };
+        let (vruntime, slice_ns, weight) = (entity.vruntime, entity.slice_ns, entity.weight as u32);
+        Self { key, vruntime, slice_ns, weight, entity: id }
+    }
+
     /// Weight x virtual run time.
     #[inline]
     pub fn weighted_vruntime(&self) -> i128 {
@@ -145,12 +156,6 @@ impl Fair {
     /// An entry for an entity.
     #[inline]
     pub(super) fn entry(&self, id: EntityId) -> Entry {
-        let from = &self.entities[id as usize];
-        let key = match self.kernel.order {
-            Order::Eevdf => from.deadline,
-            Order::Cfs => from.vruntime,
-        };
-        let (vruntime, slice_ns, weight) = (from.vruntime, from.slice_ns, from.weight as u32);
-        Entry { key, vruntime, slice_ns, weight, entity: id }
+        Entry::of(id, &self.entities[id as usize], self.kernel.order)
     }
 }

@@ -5,7 +5,7 @@ use ampsched_model::Ns;
 
 use super::Fair;
 use super::kernel::{Order, Parity};
-use super::state::{EntityId, QueueId};
+use super::state::{EntityId, Entry, QueueId};
 
 /// How an entity comes into a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -343,16 +343,15 @@ impl Fair {
     /// The running thread of a core goes back among those that wait, as far as it is queued (`put_prev_task_fair`). The
     /// core must be charged up to now.
     pub(super) fn put_back(&mut self, core: usize) {
+        let (now_ns, order) = (self.now_ns, self.kernel.order);
         let mut at = self.cores[core].current.take();
         while let Some(id) = at {
-            self.settle(id);
-            let entry = self.entry(id);
-            let entity = &mut self.entities[id as usize];
-            entity.left_ns = self.now_ns;
-            let queue = &mut self.queues[entity.queue as usize];
+            let (entity, queue, core) = self.parts(id);
+            entity.settle(id, queue, core, now_ns);
+            entity.left_ns = now_ns;
             queue.current = None;
             if entity.is_queued {
-                queue.insert(entry);
+                queue.insert(Entry::of(id, entity, order));
             }
             at = queue.parent;
         }
@@ -361,20 +360,19 @@ impl Fair {
     /// A waiting thread runs now on its core (`set_next_task_fair`). The turn of a group goes on if the thread before
     /// was one of its own (`pick_next_task_fair`: `is_same_group`).
     pub(super) fn take(&mut self, core: usize, thread: EntityId) {
-        self.advance(core);
+        let (now_ns, parity) = (self.now_ns, self.kernel.parity);
         let mut at = Some(thread);
         while let Some(id) = at {
-            self.settle(id);
-            let entity = &mut self.entities[id as usize];
-            let queue = &mut self.queues[entity.queue as usize];
+            let (entity, queue, core) = self.parts(id);
+            entity.settle(id, queue, core, now_ns);
             queue.remove(id);
             queue.current = Some(id);
             let shortest_ns = queue.shortest.0;
-            entity.charged_ns = self.now_ns;
-            if entity.own_queue.is_none() || entity.left_ns != self.now_ns {
+            entity.charged_ns = now_ns;
+            if entity.own_queue.is_none() || entity.left_ns != now_ns {
                 entity.run_before_ns = entity.run_ns;
                 entity.protected_until = entity.deadline;
-                if self.kernel.parity == Parity::ShortestRequest && shortest_ns < entity.slice_ns {
+                if parity == Parity::ShortestRequest && shortest_ns < entity.slice_ns {
                     let until = entity.vruntime + entity.to_virtual(shortest_ns);
                     entity.protected_until = entity.deadline.min(until);
                 }

@@ -110,7 +110,11 @@ impl Entity {
         if self.weight == WEIGHT_ONE {
             return ns as i64;
         }
-        (u128::from(ns) * u128::from(WEIGHT_ONE) / u128::from(self.weight)) as i64
+        // Division of wider numbers takes long.
+        match ns.checked_mul(WEIGHT_ONE) {
+            Some(scaled) => (scaled / self.weight) as i64,
+            None => (u128::from(ns) * u128::from(WEIGHT_ONE) / u128::from(self.weight)) as i64,
+        }
     }
 
     /// A request as virtual time.

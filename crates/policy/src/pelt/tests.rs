@@ -20,6 +20,50 @@ fn thread_of(now_ns: Ns, util: u32) -> Pelt {
     Pelt::with_averages(now_ns, util)
 }
 
+/// What some periods leave of a sum (`decay_load`).
+fn left_of(sum: u64, periods: u64) -> u64 {
+    if periods == 0 { sum } else { Decay::over(periods).map_or(0, |past| past.of(sum)) }
+}
+
+/// An update as the kernel writes it (`accumulate_sum`).
+fn by_the_book(pelt: &Pelt, now_ns: Ns, done: Activity) -> Pelt {
+    let units = now_ns.saturating_sub(pelt.updated_ns) / PELT_UNIT_NS;
+    let (periods, part) = ((pelt.part + units) / UNITS, (pelt.part + units) % UNITS);
+    let active = match periods {
+        0 => units,
+        _ => {
+            let first = left_of(UNITS - pelt.part, periods);
+            first + SUM_MAX - left_of(SUM_MAX, periods) - UNITS + part
+        }
+    };
+    let one = u64::from(CAPACITY_ONE);
+    let sum = |sum, share| left_of(sum, periods) + share * active;
+    Pelt {
+        updated_ns: pelt.updated_ns + units * PELT_UNIT_NS,
+        part,
+        load_sum: sum(pelt.load_sum, done.load),
+        runnable_sum: sum(pelt.runnable_sum, done.runnable * one),
+        util_sum: sum(pelt.util_sum, u64::from(done.running) * one),
+    }
+}
+
+proptest! {
+    #[test]
+    fn updates_are_the_kernels(
+        steps in prop::collection::vec((0u64..3, any::<u64>(), 0u64..90_000, 0u64..30, any::<bool>()), 1..60),
+    ) {
+        let (mut pelt, mut now_ns) = (Pelt::new(12_345), 12_345);
+        for (far, wait, load, runnable, running) in steps {
+            now_ns += wait % [1 << 20, 1 << 26, 1 << 42][far as usize];
+            let done = Activity { load, runnable, running };
+            let expected = by_the_book(&pelt, now_ns, done);
+            let ended = pelt.update(now_ns, done);
+            prop_assert_eq!(pelt, expected);
+            prop_assert!(!ended || far > 0 || pelt.part < UNITS);
+        }
+    }
+}
+
 #[test]
 fn constants_follow_from_the_half_life() {
     for (n, &factor) in Y_TO_THE.iter().enumerate() {
@@ -28,13 +72,10 @@ fn constants_follow_from_the_half_life() {
     }
     let mut sum = 0;
     for _ in 0..FORGOTTEN {
-        sum = Decay::over(1).of(sum) + UNITS;
+        sum = left_of(sum, 1) + UNITS;
     }
     assert_eq!(sum, SUM_MAX);
-    assert_eq!(
-        [0, 32, 64, 2016, 2017].map(|n| Decay::over(n).of(1 << 20)),
-        [1 << 20, 524_287, 262_143, 0, 0]
-    );
+    assert_eq!([32, 64, 2016, 2017].map(|n| left_of(1 << 20, n)), [524_287, 262_143, 0, 0]);
 }
 
 #[test]

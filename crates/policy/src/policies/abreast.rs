@@ -152,7 +152,7 @@ impl Abreast {
             self.accounts.programs().iter().map(|program| self.claim(program)).collect();
         let longest_ns =
             if self.knows_lengths { longest_paths_ns(view, programs.len()) } else { Vec::new() };
-        let mut claims = Bids::new();
+        let mut claims = Bids::with_capacity(view.live_count());
         for thread in view.runnable() {
             let speedup = view.factors(thread).speedup.or(unknown).max(1.0);
             let gain = if self.has.gain { 1.0 - 1.0 / speedup } else { 1.0 };

@@ -201,6 +201,12 @@ impl Sched {
         self.present.iter().copied().filter(|&thread| self.thread(thread).state.is_live())
     }
 
+    /// The threads that have not exited, in ascending order, and some that have.
+    #[inline]
+    pub(crate) fn present(&self) -> &[ThreadId] {
+        &self.present
+    }
+
     /// Number of threads that have been added and not exited.
     pub fn present_count(&self) -> usize {
         self.present.len() - self.gone

@@ -150,25 +150,50 @@ impl Sched {
         if self.load.is_some() || !matches!(self.rules.order, Order::Fifo | Order::Vruntime) {
             return None;
         }
-        let cpu = &mut self.cores[core.index()];
+        let cpu = &self.cores[core.index()];
         let thread = cpu.running?;
         let queue = &mut self.queues[usize::from(cpu.queue)];
-        let ended = &mut self.threads[thread.index()];
-        let entry = Entry { key: ended.vruntime, serial: self.serial + 1, thread };
+        let key = self.threads[thread.index()].vruntime;
+        let entry = Entry { key, serial: self.serial + 1, thread };
         let next = queue.first_with(&entry)?.thread;
         if !self.affinities.allows(self.plans[next.index()].affinity, core) {
             return None;
         }
         queue.exchange(entry);
+        Some(self.change_turns(core, thread, next, now_ns))
+    }
+
+    /// The running thread's turn ends and the core takes a thread that waits in its queue, or the same one again:
+    /// [`Sched::requeue`] and [`Sched::start`] in one, for a host that chooses itself, where threads have no virtual run
+    /// times here.
+    #[inline]
+    pub fn hand_over(&mut self, core: CoreId, next: ThreadId, now_ns: Ns) -> Turn {
+        debug_assert_eq!(self.rules.order, Order::Fifo, "all else is kept by others");
+        let cpu = &self.cores[core.index()];
+        let thread = cpu.running.expect("a thread runs on the core");
+        if next != thread {
+            let key = self.threads[thread.index()].vruntime;
+            let entry = Entry { key, serial: self.serial + 1, thread };
+            self.queues[usize::from(cpu.queue)].replace(entry, next);
+        }
+        self.track(thread, core, Activity::WAITING, now_ns);
+        self.track(next, core, Activity::RUNNING, now_ns);
+        self.change_turns(core, thread, next, now_ns)
+    }
+
+    /// The books of a core and two threads, once the queue has the one instead of the other.
+    #[inline]
+    fn change_turns(&mut self, core: CoreId, thread: ThreadId, next: ThreadId, now_ns: Ns) -> Turn {
         self.serial += 1;
+        let cpu = &mut self.cores[core.index()];
         cpu.since_ns = now_ns;
         (cpu.turn_ns, cpu.turn_virtual_ns) = (0, 0);
+        let ended = &mut self.threads[thread.index()];
+        ended.since_ns = now_ns;
         if next == thread {
-            ended.since_ns = now_ns;
-            return Some(Turn { thread, switched: false, migrated_from: None });
+            return Turn { thread, switched: false, migrated_from: None };
         }
         ended.state = RunState::Ready;
-        ended.since_ns = now_ns;
         cpu.running = Some(next);
         cpu.last = Some(next);
         let begun = &mut self.threads[next.index()];
@@ -184,7 +209,7 @@ impl Sched {
             stats.migrations += 1;
             stats.migrated_at_ns = now_ns;
         }
-        Some(Turn { thread: next, switched: true, migrated_from })
+        Turn { thread: next, switched: true, migrated_from }
     }
 
     /// Takes a waiting thread out of its queue; the host enqueues it elsewhere next.

@@ -139,7 +139,12 @@ impl Engine<'_> {
         {
             return None;
         }
-        self.sched.next_turn(core, self.events.now_ns())
+        let now_ns = self.events.now_ns();
+        let Some(fast) = self.supervisor.fast.as_deref_mut() else {
+            return self.sched.next_turn(core, now_ns);
+        };
+        let next = fast.next_turn(core, now_ns)?;
+        Some(self.sched.hand_over(core, next, now_ns))
     }
 
     /// The running thread blocks or exits.
@@ -336,27 +341,40 @@ impl Engine<'_> {
         switched: bool,
         migrated_from: Option<CoreId>,
     ) -> Ns {
+        let costs = self.setup.machine.costs_on(self.cores[core].cluster);
+        let switch_ns = if switched { costs.context_switch_ns } else { 0 };
+        switch_ns + migrated_from.map_or(0, |from| self.migration_cost_ns(core, thread, from))
+    }
+
+    #[inline(never)]
+    fn migration_cost_ns(&self, core: CoreId, thread: ThreadId, from: CoreId) -> Ns {
         let cluster = self.cores[core].cluster;
         let costs = self.setup.machine.costs_on(cluster);
-        let switch_ns = if switched { costs.context_switch_ns } else { 0 };
-        let Some(from) = migrated_from else { return switch_ns };
         let (same_ns, cross_ns) = match self.speeds.refill(self.threads[thread].profile, cluster) {
             Some(refill) => (refill.same_cluster_ns, refill.cross_cluster_ns),
             None => (costs.migrate_same_cluster_ns, costs.migrate_cross_cluster_ns),
         };
-        switch_ns + if self.cores[from].cluster == cluster { same_ns } else { cross_ns }
+        if self.cores[from].cluster == cluster { same_ns } else { cross_ns }
     }
 
     /// When the running thread has to let others run. It must be accounted up to now.
     #[inline]
     pub(super) fn slice_end_ns(&mut self, core: CoreId, thread: ThreadId) -> Ns {
-        let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
-        let end_ns = match &mut self.record.watch {
-            None => supervisor.slice_end_ns(sched, core, thread, now_ns, NoWitness),
-            Some(watch) => watch
-                .slice_end(core, |told| supervisor.slice_end_ns(sched, core, thread, now_ns, told)),
+        let end_ns = if self.record.watch.is_some() {
+            self.watched_slice_end_ns(core, thread)
+        } else {
+            let now_ns = self.events.now_ns();
+            self.supervisor.slice_end_ns(&self.sched, core, thread, now_ns, NoWitness)
         };
         end_ns.unwrap_or(NEVER)
+    }
+
+    /// The same, with what a trace is told of it.
+    #[inline(never)]
+    fn watched_slice_end_ns(&mut self, core: CoreId, thread: ThreadId) -> Option<Ns> {
+        let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
+        let watch = self.record.watch.as_mut()?;
+        watch.slice_end(core, |told| supervisor.slice_end_ns(sched, core, thread, now_ns, told))
     }
 
     /// A core is to switch at the next opportunity: at once, or when it has woken up.

@@ -141,6 +141,7 @@ impl Engine<'_> {
         }
     }
 
+    #[inline(never)]
     fn hear(&mut self, core: CoreId) {
         let now_ns = self.events.now_ns();
         let cluster = self.cores[core].cluster;
@@ -192,6 +193,7 @@ impl Engine<'_> {
         }
     }
 
+    #[inline(never)]
     fn look_all(&mut self) {
         self.settle_turbo();
         let Some(governing) = self.governing.as_deref_mut() else { return };

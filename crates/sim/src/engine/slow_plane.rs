@@ -51,9 +51,14 @@ impl Engine<'_> {
     }
 
     fn refresh_factors(&mut self) {
-        let threads: Vec<ThreadId> = self.sched.live_threads().collect();
-        for thread in threads {
-            self.refresh_factor(thread);
+        if self.supervisor.needs.power {
+            let threads: Vec<ThreadId> = self.sched.live_threads().collect();
+            return threads.into_iter().for_each(|thread| self.refresh_factor(thread));
+        }
+        let now_ns = self.events.now_ns();
+        for thread in self.sched.live_threads() {
+            let profile = self.threads[thread].profile;
+            self.supervisor.refresh(&self.sched, &self.speeds, thread, profile, None, now_ns);
         }
     }
 

@@ -131,7 +131,10 @@ impl Supervisor {
         now_ns: Ns,
     ) {
         let measured = |value| Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
-        let stalls = self.stalls(sched, speeds, thread, profile, now_ns);
+        if self.needs.stalls {
+            let stalls = self.stalls(sched, speeds, thread, profile, now_ns);
+            self.factors[thread.index()].stalls = stalls;
+        }
         let factors = &mut self.factors[thread.index()];
         if self.needs.speedup {
             let last = factors.speedup;
@@ -144,9 +147,12 @@ impl Supervisor {
                 }
             };
         }
-        let blame_ns = measured(sched.blame_ns(thread) as f64);
-        let power_mw = power_mw.map_or(factors.power_mw, measured);
-        *factors = Factors { blame_ns, stalls, power_mw, ..*factors }.named_by(&self.needs);
+        if self.needs.blame {
+            factors.blame_ns = measured(sched.blame_ns(thread) as f64);
+        }
+        if let Some(power_mw) = power_mw {
+            factors.power_mw = measured(power_mw);
+        }
     }
 
     /// What the counters of the core show on which a thread runs or last ran.
@@ -158,7 +164,7 @@ impl Supervisor {
         profile: u32,
         now_ns: Ns,
     ) -> Option<Stalls> {
-        if !self.needs.stalls || self.source == FactorSource::Missing {
+        if self.source == FactorSource::Missing {
             return None;
         }
         let core = sched.thread(thread).ran_on?;
@@ -186,7 +192,7 @@ impl Supervisor {
     /// Whether it takes part whenever a core goes from one thread to the next.
     #[inline]
     pub fn follows_turns(&self) -> bool {
-        self.fast.is_some() || self.needs.hooks.pick || self.needs.events.dispatch
+        self.needs.hooks.pick || self.needs.events.dispatch
     }
 
     /// Lets it react to an event that it wants to hear of.

@@ -284,6 +284,7 @@ impl Engine<'_> {
     }
 
     /// A thread has started on a core: idle ones may want what waits there or the thread itself.
+    #[inline(never)]
     pub(super) fn tell_idle_cores(&mut self, core: CoreId, migrated: bool) {
         if self.sched.queue_len(core) > 0 {
             self.kick_idle_cores(self.events.now_ns());

@@ -101,6 +101,8 @@ struct Thread {
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     began_ns: Ns,
+    /// A time, mostly the length of a window, and what accounts keep after it.
+    keep: Option<(Ns, f64)>,
     threads: PerThread<Thread>,
     programs: Vec<Program>,
 }
@@ -135,7 +137,13 @@ impl Accounts {
         }
         let work_ns: f64 = done.alone_ns.iter().sum();
         let before_ns = std::mem::replace(&mut known.at_ns, view.now_ns());
-        known.account.fade((-((view.now_ns() - before_ns) as f64) / MEMORY_NS).exp());
+        let passed_ns = view.now_ns() - before_ns;
+        let keep = match self.keep {
+            Some((ns, keep)) if ns == passed_ns => keep,
+            _ => (-(passed_ns as f64) / MEMORY_NS).exp(),
+        };
+        self.keep = Some((passed_ns, keep));
+        known.account.fade(keep);
         known.account.add(done.wanted_ns, work_ns);
         if before_ns == 0 || done.wanted_ns < AWAKE * window_ns {
             known.slept_ns = view.now_ns();

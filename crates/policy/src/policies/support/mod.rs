@@ -33,6 +33,7 @@ pub fn known_speedup(view: &View, thread: ThreadId) -> Option<f64> {
 ///
 /// COLAB knows two kinds of core. On a machine with more, each step up is taken to gain the same
 /// factor: with three classes and a speed-up of 4, the middle one counts 2.
+#[inline]
 pub fn class_speeds(speedup: f64, classes: usize) -> [f64; MAX_CLASSES] {
     let mut speeds = [1.0; MAX_CLASSES];
     let Some(fastest) = classes.checked_sub(1).filter(|&fastest| fastest > 0) else {

@@ -77,4 +77,37 @@ proptest! {
             prop_assert_eq!(one.idle_cores(), parts.idle_cores());
         }
     }
+    #[test]
+    fn a_turn_that_the_host_chooses_is_the_same_in_one_step(
+        threads in 1..9usize,
+        turns in prop::collection::vec((any::<prop::sample::Index>(), 1..5_000_000u64), 1..60),
+    ) {
+        let clusters = &[(0, 1)];
+        let mut one = Host::with(rules("rr", &[], clusters), clusters).sched;
+        let core = CoreId(0);
+        for _ in 0..threads {
+            let thread = one.add(AppId(0), 1024, None);
+            one.enqueue(thread, core, EnqueueKind::Fork, 0);
+        }
+        one.start(core, ThreadId(0), 0);
+        let mut parts = one.clone();
+        let mut now_ns = 0;
+        for (next, ran_ns) in turns {
+            now_ns += ran_ns;
+            let next = ThreadId::from(next.index(threads));
+            one.charge(core, ran_ns, ran_ns);
+            parts.charge(core, ran_ns, ran_ns);
+            let turn = one.hand_over(core, next, now_ns);
+            parts.requeue(core, now_ns);
+            let (switched, migrated_from) = parts.start(core, next, now_ns);
+            prop_assert_eq!(turn, Turn { thread: next, switched, migrated_from });
+            let state = |sched: &Sched| {
+                let of = |thread| format!("{:?} {:?}", sched.thread(thread), sched.stats(thread));
+                let all: Vec<String> = (0..threads).map(ThreadId::from).map(of).collect();
+                (all, format!("{:?}", sched.core(core)), sched.queued(core), sched.waiting_count())
+            };
+            prop_assert_eq!(state(&one), state(&parts));
+            prop_assert_eq!(one.idle_cores(), parts.idle_cores());
+        }
+    }
 }

@@ -71,6 +71,13 @@ impl Engine<'_> {
         thread: ThreadId,
         profile: u32,
     ) {
+        if self.meters.is_some() {
+            self.meter_run(core, thread, profile);
+        }
+    }
+
+    #[inline(never)]
+    fn meter_run(&mut self, core: CoreId, thread: ThreadId, profile: u32) {
         let now_ns = self.events.now_ns();
         if let Some((meters, site)) = self.metering() {
             meters.run(core, thread, profile, site, now_ns);

@@ -127,14 +127,12 @@ class CoreKind:
     @property
     def name(self) -> str: ...
     @property
-    def core_type(self) -> str:
-        """The nearest shipped core type."""
+    def core_type(self) -> str: ...  # the nearest shipped core type
     @property
     def is_known(self) -> bool:
         """Whether Linux says which core it is; otherwise the core type is a stand-in."""
     @property
-    def cpus(self) -> list[int]:
-        """Its CPUs, ascending."""
+    def cpus(self) -> list[int]: ...  # ascending
     @property
     def mhz(self) -> int | None:
         """Highest frequency, or else the present one, if Linux tells it."""

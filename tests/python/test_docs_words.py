@@ -11,7 +11,7 @@ from pathlib import Path
 from conftest import ROOT
 from tools import bless
 
-LIMIT = 64_200
+LIMIT = 65_200
 ONE_PAGE = {
     "README.md": 800,
     "CHANGELOG.md": 2_000,
@@ -19,7 +19,7 @@ ONE_PAGE = {
     "docs/tutorial": 1_500,
     "docs/howto": 900,
     "docs/explanation": 2_000,
-    "docs/explanation/DECISIONS.md": 12_000,
+    "docs/explanation/DECISIONS.md": 12_150,
 }
 """Words of a page or of each page of a folder, code and tables included."""
 LOOKED_UP = ("docs/reports/", "docs/reference/", "docs/notebooks/")

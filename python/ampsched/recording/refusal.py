@@ -87,9 +87,11 @@ def _replayed(recording: Recording, checked: Check, goal: Goal) -> Iterator[Reas
         more = len(checked.violations) - 1
         others = f" (and {more} more)" if more else ""
         yield Reason(f"its replay is defective: {checked.violations[0]}{others}")
-    # What threads wait for that nobody recorded is not shortened, so it counts only if it decides.
-    if checked.follows < FOLLOWS_MIN and goal.name == "time":
+    if goal.name != "time":
+        return
+    if checked.follows < FOLLOWS_MIN:
         yield Reason(f"only {follows_text(checked.follows, checked.rest)}")
+    # Waits whose cause nobody recorded keep their length: that counts only where they decide.
     known = coverage(recording)
     if known is not None and known < COVERED_MIN and checked.rest["unknown"] > 1 - COVERED_MIN:
         yield Reason(

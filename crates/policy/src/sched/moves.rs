@@ -164,8 +164,8 @@ impl Sched {
     }
 
     /// The running thread's turn ends and the core takes a thread that waits in its queue, or the same one again:
-    /// [`Sched::requeue`] and [`Sched::start`] in one, for a host that chooses itself, where threads have no virtual run
-    /// times here.
+    /// [`Sched::requeue`] and [`Sched::start`] in one, for a host that chooses itself, where threads have no virtual
+    /// run times here.
     #[inline]
     pub fn hand_over(&mut self, core: CoreId, next: ThreadId, now_ns: Ns) -> Turn {
         debug_assert_eq!(self.rules.order, Order::Fifo, "all else is kept by others");

@@ -19,6 +19,7 @@ from ampsched.recording import both, load, preload, roles, summary, tracefs
 
 SOURCE = Path(__file__).parent / "data" / "record" / "unseen.c"
 TURNS, STEPS = 20, 4_000_000
+TRIES = 8
 """Turns of some ms: who waits has begun to by their end, also where others use the cores."""
 RECORD = [sys.executable, "-m", "ampsched", "record"]
 
@@ -59,12 +60,17 @@ def test_a_pipe_that_is_written_unseen_keeps_no_wait(tmp_path: Path) -> None:
     work_ms, known, took_ms = recorded(command, tmp_path, "--by", "library")
     assert known < 0.5
     assert took_ms(20) > max(0.2 * work_ms, 1.2 * allowed_ms(work_ms)), "its waits are kept"
-    work_ms, known, took_ms = recorded(command, tmp_path, "--by", "both")
+    # On a host that takes cores away, a byte may be there before it is asked for: then nothing waits, and there is
+    # nothing to tie.
+    for _ in range(TRIES):
+        work_ms, known, took_ms = recorded(command, tmp_path, "--by", "both")
+        merged = json.loads(load(tmp_path / "streams.ampr").info)["merged"]
+        if merged["tied"] >= 1.7 * TURNS:
+            break
     assert known > 0.95
+    assert merged["tied"] >= 1.7 * TURNS
     assert took_ms(1) > 0.8 * work_ms
     assert took_ms(20) <= allowed_ms(work_ms)
-    merged = json.loads(load(tmp_path / "streams.ampr").info)["merged"]
-    assert merged["tied"] >= TURNS
 
 
 @needs_tracing

@@ -19,8 +19,9 @@ from ampsched.recording import both, load, preload, roles, summary, tracefs
 
 SOURCE = Path(__file__).parent / "data" / "record" / "unseen.c"
 TURNS, STEPS = 20, 4_000_000
-TRIES = 8
 """Turns of some ms: who waits has begun to by their end, also where others use the cores."""
+TRIES = 8
+"""Recordings until nearly every turn was waited for."""
 RECORD = [sys.executable, "-m", "ampsched", "record"]
 
 # A busy host may hold programs up while they are recorded.

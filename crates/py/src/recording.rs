@@ -14,6 +14,9 @@ use crate::interrupt::interruptible;
 type Laws =
     (Vec<Option<u64>>, Vec<(&'static str, u32, u32, u64)>, Vec<BTreeMap<&'static str, f64>>);
 
+/// What a thread asks for: class, group, CPUs, least and greatest clamp.
+type AskedRow = (&'static str, String, String, Option<u16>, Option<u16>);
+
 /// A recorded run of a program.
 #[pyclass(frozen, module = "ampsched._core")]
 pub struct Recording {
@@ -69,7 +72,7 @@ impl Recording {
     /// What each thread asks of a scheduler: its class, its group, its CPUs as a list, its least and greatest
     /// utilisation clamp; empty or none of what it does not ask for.
     #[getter]
-    fn asks(&self) -> Vec<(&'static str, String, String, Option<u16>, Option<u16>)> {
+    fn asks(&self) -> Vec<AskedRow> {
         let row = |thread: &recording::Thread| {
             let asks = &thread.asks;
             let group = asks.group.and_then(|group| self.inner.info.groups.get(group as usize));

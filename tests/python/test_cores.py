@@ -10,8 +10,11 @@ from ampsched import Catalog
 from ampsched.cli.advising import lines
 from ampsched.recording.advice import BASELINE, advise
 from ampsched.recording.cores import Cores, core_sets
+from ampsched.recording.imports import import_file
+from ampsched.recording.replay import replayed
 
 ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "crates/recording/tests/samples"
 EVEN = ROOT / "docs/reports/recordings/exact/barriers-even.ampr"
 
 
@@ -53,7 +56,7 @@ def test_a_program_stays_on_its_cores(policy: str, order: str) -> None:
     """The cores are those of the machine as it says, however its cores are numbered in a run."""
     machine, mix = Catalog.shipped().machine("2B2S"), Catalog.shipped().workload("ferret:n=2")
     (big, _) = core_sets(machine)
-    outcome = ampsched.simulate(machine, mix.on_cores(big.cpus), policy, core_order=order)  # type: ignore[arg-type]
+    outcome = ampsched.simulate(machine, mix.on_cores(machine, big.cpus), policy, core_order=order)  # type: ignore[arg-type]
     little = [each for each in outcome.clusters if each.name == "little"]
     assert [each.busy_ns for each in little] == [0]
     assert outcome.makespan_ns > ampsched.simulate(machine, mix, policy).makespan_ns / 2
@@ -86,3 +89,16 @@ def test_the_best_cores_are_typed() -> None:
     assert [(each["cpus"], each["policy"]) for each in told] == [
         (list(each.cores.cpus), each.policy) for each in advice.on_cores
     ]
+
+
+def test_cores_of_the_computer_that_recorded_are_the_machines_first() -> None:
+    """Sets of CPUs that a trace told were taken together with cores of the machine, as if both had one numbering."""
+    recording = import_file(SAMPLES / "cgroups.txt", cgroups=SAMPLES / "cgroups.side")
+    assert any(cpus for *_, cpus, _, _ in recording.asks)
+    machine, catalog = Catalog.shipped().machine("2B2S"), Catalog.shipped()
+    workload = replayed(catalog, recording, SAMPLES / "cgroups.txt").workload
+    for cores in core_sets(machine):
+        outcome = ampsched.simulate(machine, workload.on_cores(machine, cores.cpus), "linux")
+        used = {cpu for cpu, core in enumerate(outcome.cores) if core.busy_ns}
+        assert used
+        assert used <= set(cores.cpus)

@@ -134,9 +134,10 @@ impl Workload {
         Ok(Workload { inner: self.inner.with_net_ratios(factor) })
     }
 
-    /// The same applications on these cores only, as under taskset.
-    fn on_cores(&self, cores: Vec<usize>) -> Workload {
-        Workload { inner: self.inner.on_cores(&cores.into_iter().map(CoreId::from).collect()) }
+    /// The same applications on these cores of a machine only, as under taskset.
+    fn on_cores(&self, machine: &Machine, cores: Vec<usize>) -> Workload {
+        let cores = cores.into_iter().map(CoreId::from).collect();
+        Workload { inner: self.inner.on_cores(&machine.inner, &cores) }
     }
 
     /// The same applications whose regions are worked on under another task policy, such as `cats:steal=1`.

@@ -415,7 +415,7 @@ def _on_cores(
     first = comparison.select(*comparison.mixes()[0], BASELINE)
     found = []
     for cores in core_sets(machine):
-        workload = conditions.workload.on_cores(cores.cpus)
+        workload = conditions.workload.on_cores(machine, cores.cpus)
         compared = api.compare(machine, workload, policies, repeat=repeat, limits=False, **settings)
         for policy in policies:
             change = metric.change(compared.select(*compared.mixes()[0], policy), first)

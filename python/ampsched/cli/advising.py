@@ -5,29 +5,33 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
 
 from ampsched._core import InputError
-from ampsched.catalog import THIS
+from ampsched.catalog import THIS, Catalog
 from ampsched.cli import options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
+from ampsched.comparison import TURNAROUND
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
 from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
-from ampsched.uncertainty import MARGIN
+from ampsched.uncertainty import MARGIN, paired
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
     from ampsched.recording.check import Check
     from ampsched.recording.goals import GoalName
+    from ampsched.recording.threads import Setting, Threads
     from ampsched.statistics import Estimate
 
 EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads 4",
+    "ampsched advise -- ./my_program --threads {threads}   (records it with several numbers of threads)",
     "ampsched advise my_program.ampr --machine hybrid-8P16E",
     "ampsched advise my_program.ampr -m pixel -p linux,abreast,colab --speedup 1.8",
     "ampsched advise app.ampr --machine pixel --goal energy",
@@ -120,20 +124,40 @@ def advise(
     going on before its cause; nor if the program has failed, has hardly worked, or, if the goal is time, mostly waits
     for other things than work, such as clocks.
 
+    Where {threads} stands in a command, numbers of threads are tried: as many as there are cores of each set, and as all
+    cores. The answer then begins with how many threads are best on which cores.
+
     Interactive programs wait for vsync, timers or input, and take as long whatever one does: of them late frames,
     wake-up latency or energy are compared.
     """
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
+    from ampsched.recording.threads import compare_threads
 
     policies = options.split(policy, "policy") if policy else POLICIES
     check_request(machine, policies)
     check_goal(goal, governor)
     with temporary_folder("ampsched-advise-") as folder:
-        recording, command, checked = _recorded(target)
         name, where, usual = _machine(machine, folder)
+        many = _recorded_with_threads(target, name)
+        recording, command, checked = (Path(), [], None) if many else _recorded(target)
         phases = Phases(hidden=output.is_data)
         try:
+            threads = None
+            if many:
+                phases.begin("comparing numbers of threads")
+                threads = compare_threads(
+                    many,
+                    name,
+                    speedup=speedup,
+                    usual_speedup=usual,
+                    repeat=repeat,
+                    margin=margin,
+                    anyway=anyway,
+                    progress=phases.progress,
+                )
+                best = threads.best.threads
+                recording, command = many[best], _with_threads(target, best)
             found = answer(
                 recording,
                 name,
@@ -153,10 +177,17 @@ def advise(
             phases.end()
 
     def text(console: Console) -> None:
-        for line in lines(found, where, command):
+        for line in [
+            *_thread_lines(threads, where),
+            *lines(found, where, command, is_chosen=threads is not None),
+        ]:
             console.print(line, soft_wrap=True)
 
-    output.show(value=found.to_dict, rows=lambda: found.to_dict()["choices"], text=text)
+    output.show(
+        value=lambda: found.to_dict() | {"threads": threads and threads.to_dict()},
+        rows=lambda: found.to_dict()["choices"],
+        text=text,
+    )
     reporting.advice(html, found, where, quiet=output.is_data)
 
 
@@ -177,6 +208,32 @@ def _recorded(target: list[str]) -> tuple[Path, list[str], Check | None]:
     return out, target, tell(record(target, out).recording, out)
 
 
+def _with_threads(target: list[str], count: int) -> list[str]:
+    """The command with a number of threads."""
+    from ampsched.recording.threads import PLACE
+
+    return [word.replace(PLACE, str(count)) for word in target]
+
+
+def _recorded_with_threads(target: list[str], machine: str) -> dict[int, Path]:
+    """Recordings of a command by the number of threads; none if it does not say where that stands."""
+    from ampsched.recording.threads import PLACE, thread_counts
+
+    if not any(PLACE in word for word in target):
+        return {}
+    from ampsched.cli.recording import check_replaceable, default_out, tell
+    from ampsched.recording.preload import record
+
+    found = {}
+    for count in thread_counts(Catalog.shipped().machine(machine)):
+        command = _with_threads(target, count)
+        out = default_out(command).with_suffix(f".{count}{RECORDING}")
+        check_replaceable(out)
+        tell(record(command, out).recording, out)
+        found[count] = out
+    return found
+
+
 def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
     """The machine, what it is called, and the speed-up of small programs on it if it is this computer."""
     if name is not None:
@@ -190,8 +247,26 @@ def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
     return str(folder / "this-computer" / "machine.toml"), "this computer", speedup
 
 
-def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
-    """The answer, in about ten lines."""
+def _thread_lines(threads: Threads | None, where: str) -> list[str]:
+    """How many threads are best on which cores, under the baseline."""
+    if threads is None:
+        return []
+    shown = threads.settings[:SHOWN]
+    width = max(len(each.name) for each in shown)
+
+    def line(each: Setting) -> str:
+        change = paired(each.draws, threads.usual.draws)
+        value = TURNAROUND.text(fmean(each.draws))
+        return f"  {each.name:<{width}}  {value}  {change.mean:+7.1%} ±{change.half_width:.1%}"
+
+    told = f"{threads.usual.name} take {TURNAROUND.text(fmean(threads.usual.draws))}"
+    best = f"best {len(shown)} of {len(threads.settings)}"
+    now = f"the rest is about {threads.best.threads} of them:"
+    return [*threads.answer(where), "", f"{told}; {best}:", *map(line, shown), "", now, ""]
+
+
+def lines(advice: Advice, where: str, command: list[str], *, is_chosen: bool = False) -> list[str]:
+    """The answer, in some twenty lines; `is_chosen`: the command has the number of threads that is best."""
     from ampsched.recording.advice import BASELINE
     from ampsched.recording.summary import follows_text
 
@@ -225,7 +300,10 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
             f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
         )
     target = f"-- {shlex.join(command)}" if command else advice.target
-    return [*told, *_core_lines(advice), f"here: {_how(advice, target)}"]
+    how = _how(advice, target) or (
+        shlex.join(command) if is_chosen else f"leave it as it is, under {BASELINE}"
+    )
+    return [*told, *_core_lines(advice), f"here: {how}"]
 
 
 def _core_lines(advice: Advice) -> list[str]:
@@ -282,7 +360,7 @@ def _sensitivity(advice: Advice) -> str:
 
 
 def _how(advice: Advice, target: str) -> str:
-    """How what is suggested runs here and now; of policies that do not, the best one that does."""
+    """How what is suggested runs here and now; of policies that do not, the best one that does; empty: as it is."""
     from ampsched.live.program import refusal
     from ampsched.recording.advice import BASELINE
 
@@ -292,7 +370,7 @@ def _how(advice: Advice, target: str) -> str:
         if cores.policy == BASELINE:
             return target.removeprefix("-- ")
     elif not advice.is_worth_it:
-        return f"leave it as it is, under {BASELINE}"
+        return ""
     best = advice.best.policy if cores is None else cores.policy
     for choice in advice.suggested:
         try:

@@ -62,8 +62,8 @@ impl Workload {
         self.with_programs(|_, program| program.with_net_ratios(factor))
     }
 
-    /// The same applications, all of whose threads may use no other cores of a machine than these, as under `taskset`: a
-    /// thread that may use none of them by itself may use all of them.
+    /// The same applications, all of whose threads may use no other cores of a machine than these, as under `taskset`:
+    /// a thread that may use none of them by itself may use all of them.
     #[must_use]
     pub fn on_cores(&self, machine: &Machine, cores: &CoreSet) -> Workload {
         // Sets that are those of a computer that recorded become the machine's first.

@@ -124,8 +124,8 @@ def advise(
     going on before its cause; nor if the program has failed, has hardly worked, or, if the goal is time, mostly waits
     for other things than work, such as clocks.
 
-    Where {threads} stands in a command, numbers of threads are tried: as many as there are cores of each set, and as all
-    cores. The answer then begins with how many threads are best on which cores.
+    Where {threads} stands in a command, numbers of threads are tried: as many as there are cores of each set, and as
+    all cores. The answer then begins with how many threads are best on which cores.
 
     Interactive programs wait for vsync, timers or input, and take as long whatever one does: of them late frames,
     wake-up latency or energy are compared.

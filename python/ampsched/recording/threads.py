@@ -108,7 +108,7 @@ def compare_threads(
     anyway: bool = False,
     progress: Progress | None = None,
 ) -> Threads:
-    """Compares recordings of a program with several numbers of threads, on all of a machine's cores and on sets of them.
+    """Compares recordings of a program with several numbers of threads, on all cores of a machine and on sets of them.
 
     Args:
         recordings: A recording for each number of threads; the greatest is the usual one.

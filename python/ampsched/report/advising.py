@@ -103,7 +103,7 @@ def _table(values: Values) -> Table:
     heads = (
         Head("policy", False),
         Head(_metric(values).lower()),
-        Head("sure?", False, "Whether the 95 % interval excludes 0."),
+        Head("beyond chance?", False, "Whether the 95 % interval excludes 0."),
     )
     note = f"Against {values['baseline']}, which has {_goal(values)['baseline_text']}; {MINUS} is better."
     if _goal(values)["name"] == "time":

@@ -209,7 +209,7 @@ def answer_table(mixes: Sequence[Mix], first: str) -> Table:
         heads.append(Head(metric.name, hint=metric.hint))
         heads += [Head("change", hint=f"Relative to {first}.")] if metric.change else []
         heads += (
-            [Head("sure?", False, "Whether the 95 % interval of the change excludes 0.")]
+            [Head("beyond chance?", False, "Whether the 95 % interval of the change excludes 0.")]
             if metric is metrics[0]
             else []
         )

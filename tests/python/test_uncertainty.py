@@ -199,3 +199,12 @@ def test_verdicts_are_part_of_the_result() -> None:
     assert row["best"] == "camp"
     mix = ampsched.compare("2B2S", "sync-1", ["linux", "camp"], repeat=2).to_dict()["verdicts"][0]
     assert (mix["model_error"], mix["band"]) == (None, None)
+
+
+def test_the_best_schedule_of_a_recording_is_sought_without_noise(tmp_path: Path) -> None:
+    path = EXACT / "hogs-hogs.ampr"
+    with pytest.raises(InputError) as failed:
+        ampsched.optimum("2B2S", path, simulations=1)
+    assert "noise" not in str(failed.value)
+    with pytest.raises(InputError, match="noise"):
+        ampsched.optimum("2B2S", path, simulations=1, noise="idle")

@@ -87,7 +87,9 @@ def limit(
     catalog = catalog_of(settings)
     placed = Placed.of(catalog, workload, catalog.machine(machine))
     on, mix = placed.machine, placed.workload
-    settings = {**settings, "noise": noise_beside(settings["noise"], workload)}
+    # The best schedule is sought without noise.
+    beside = [] if optimum else [workload]
+    settings = {**settings, "noise": noise_beside(settings["noise"], *beside)}
     if work != 1.0:
         mix = mix.with_work([work] * len(mix.apps))
     how = only(ReferenceSettings, settings)

@@ -184,7 +184,8 @@ class Comparison:
             policy: per_seed(self.select(machine, workload, policy), metric.value) for policy in self.policies
         }
         conditions = self.recorded.get((machine, workload))
-        errors = conditions.model_error.of_changes if conditions else None
+        known = conditions.model_error if conditions else None
+        errors = known.of_changes if known else None
         return judge(draws, errors, more_is_better=metric.more_is_better, margin=self.margin)
 
     def decisive(self, machine: str, workload: str) -> "Decisive":
@@ -209,7 +210,12 @@ class Comparison:
             for machine, workload in self.mixes()
             if (apps := self.timed(machine, workload))
         ]
-        return list(dict.fromkeys(smt + lacks + times))
+        doubts = [
+            f"{workload} on {machine}: no basis of advice: {'; '.join(conditions.against)}"
+            for (machine, workload), conditions in self.recorded.items()
+            if conditions.against
+        ]
+        return list(dict.fromkeys(doubts + smt + lacks + times))
 
     def timed(self, machine: str, workload: str) -> list[str]:
         """The applications whose turnaround is the duration that their program states, under every policy."""
@@ -257,12 +263,13 @@ class Comparison:
 
     def _verdict_row(self, machine: str, workload: str) -> dict[str, Any]:
         verdict, conditions = self.verdict(machine, workload), self.recorded.get((machine, workload))
+        known = conditions.model_error if conditions else None
         return {
             "machine": machine,
             "workload": workload,
             "metric": self.decisive(machine, workload).name,
             **dataclasses.asdict(verdict),
-            "model_error": conditions.model_error.to_dict() if conditions else None,
+            "model_error": known.to_dict() if known else None,
         }
 
     def to_polars(self) -> "polars.DataFrame":

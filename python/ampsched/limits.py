@@ -7,6 +7,7 @@ which the simulator judges. The page `docs/explanation/limit-of-policies.md` has
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Literal
 
 from ampsched import _core
@@ -35,6 +36,18 @@ class Limit:
 
     unfairness: float = 1.0
     """Unfairness is at least this: a policy may let cores idle until all slowdowns are equal."""
+
+    @classmethod
+    def mean(cls, limits: "Sequence[Limit]") -> "Limit":
+        """The means of several seeds' bounds, which are bounds of the means."""
+        turnarounds = zip(*(each.turnaround_ns for each in limits), strict=True)
+        return cls(
+            fmean(each.h_antt for each in limits),
+            fmean(each.h_stp for each in limits),
+            fmean(each.makespan_ns for each in limits),
+            tuple(map(fmean, turnarounds)),
+            fmean(each.unfairness for each in limits),
+        )
 
     @classmethod
     def of(cls, job: _core.Job, alone_ns: Sequence[float]) -> "Limit":

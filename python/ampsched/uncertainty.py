@@ -56,7 +56,7 @@ class Verdict:
     Attributes:
         word: ``better`` if chance and the model's error leave no doubt, ``probably better`` if chance leaves none and
             the model would be wrong about it in less than a quarter of its checks, or its error was not measured;
-            ``first`` if the first one is the best; else ``not known``.
+            ``first`` if the first one is the best; else ``not known``, also if the first is no worse by the margin.
         best: The best policy.
         first: What it is compared with.
         values: Mean of the best one and of the first one.
@@ -114,7 +114,7 @@ def judge(
     checked = None if errors is None else (errors.agreeing(change.mean), len(errors.values))
     band = None if errors is None else errors.band(change.mean)
     return Verdict(
-        _word(change, band, checked, sign, is_first=best == first),
+        _word(change, band, checked, sign, is_first=best == first, is_alike=first in near),
         best,
         first,
         (means[best], means[first]),
@@ -194,10 +194,11 @@ def _word(
     sign: float,
     *,
     is_first: bool,
+    is_alike: bool,
 ) -> Word:
     if is_first:
         return "first"
-    if change.n < 2 or _worst(change, sign) >= 0:
+    if change.n < 2 or is_alike or _worst(change, sign) >= 0:
         return "not known"
     if band is not None and (band[1] < 0 if sign > 0 else band[0] > 0):
         return "better"

@@ -73,18 +73,32 @@ def test_the_best_cores_are_typed() -> None:
     )
     assert chosen.best_on_cores == first
     assert (
-        lines(chosen, "2B4S", ["./even", "4"])[-1] == f"here: taskset --cpu-list {first.cores.list} ./even 4"
+        lines(chosen, "2B4S", ["./even", "4"])[-1]
+        == f"on 2B4S: taskset --cpu-list {first.cores.list} ./even 4"
     )
+    # Parts of a machine are numbered anew.
+    assert lines(chosen, "8B:big=2", ["./even"])[-1] == "on 8B:big=2: taskset --cpu-list CPUS ./even"
+    assert lines(chosen, "this computer", ["./even"])[-1].startswith("here: taskset --cpu-list ")
+    best = next(each for each in advice.on_cores if each.policy != BASELINE)
+    both = replace(advice, setting=replace(advice.setting, word="better", best=best.name, alike=(best.name,)))
+    # A live session gives threads to the cores that it may use itself, and overrules its program's own.
+    start = (
+        f"on 2B4S: taskset --cpu-list {best.cores.list} ampsched live run --policy {best.policy} -- ./even"
+    )
+    assert lines(both, "2B4S", ["./even"])[-1].startswith(start)
+    enough = replace(both, setting=replace(both.setting, alike=(best.name, advice.verdict.best)))
+    assert enough.best_on_cores is None, "the same policy on all cores is no worse"
     window = replace(chosen, target="--pid PID")
     assert (
-        lines(window, "2B4S", [])[-1] == f"here: taskset --all-tasks --cpu-list --pid {first.cores.list} PID"
+        lines(window, "2B4S", [])[-1]
+        == f"on 2B4S: taskset --all-tasks --cpu-list --pid {first.cores.list} PID"
     )
     nothing = replace(
         chosen,
         setting=replace(chosen.setting, word="not known"),
         verdict=replace(advice.verdict, word="first"),
     )
-    assert lines(nothing, "2B4S", [])[-1] == f"here: leave it as it is, under {BASELINE}"
+    assert lines(nothing, "2B4S", [])[-1] == f"on 2B4S: leave it as it is, under {BASELINE}"
     told = advice.to_dict()["on_cores"]
     assert [(each["cpus"], each["policy"]) for each in told] == [
         (list(each.cores.cpus), each.policy) for each in advice.on_cores

@@ -87,7 +87,7 @@ def test_the_command_records_and_answers(
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith("Simulated on 2B4S: 2 threads on only big is ")
     assert "the rest is about 2 of them:" in told
-    assert told[-1].startswith("here: ")
+    assert told[-1].startswith("on 2B4S: ")
     assert told[-1].endswith("prog -t 2")
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--json", "--", "prog", "-t", "{threads}"])

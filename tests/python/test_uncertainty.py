@@ -9,10 +9,14 @@ import pytest
 
 import ampsched
 from ampsched import Catalog, InputError
+from ampsched.cli import main
+from ampsched.cli.advising import lines
 from ampsched.placed import Placed, is_recording, noise_beside
+from ampsched.recording import load, save
 from ampsched.recording.advice import advise
 from ampsched.recording.conditions import SPREAD
 from ampsched.recording.model_error import KINDS, model_error
+from ampsched.report import Asked, advising
 from ampsched.statistics import LEVEL
 from ampsched.uncertainty import COVERED, ModelErrors, judge, paired, sentences
 
@@ -55,7 +59,7 @@ def test_the_models_band_holds_what_would_be_measured(n: int) -> None:
 
 
 def test_the_shipped_errors_make_bands() -> None:
-    recording = ampsched.recording.load(MAKE)
+    recording = load(MAKE)
     for follows, kind in ((1.0, "processes"), (0.5, "waiting")):
         found = model_error(recording, follows)
         assert found.kind == kind
@@ -80,6 +84,7 @@ FIRST = [100.0, 110.0, 90.0]
         ((0.7, 0.71, 0.69), WILD, "not known"),  # 13 of 21 checks would leave the sign
         ((0.7, 1.1, 0.69), STEADY, "not known"),
         ((1.2, 1.1, 1.3), STEADY, "first"),
+        ((0.995, 0.994, 0.996), ModelErrors((0.0,) * 30), "not known"),  # the first is no worse within 1 %
     ],
 )
 def test_both_bands_must_be_clear_of_zero(
@@ -208,3 +213,41 @@ def test_the_best_schedule_of_a_recording_is_sought_without_noise(tmp_path: Path
     assert "noise" not in str(failed.value)
     with pytest.raises(InputError, match="noise"):
         ampsched.optimum("2B2S", path, simulations=1, noise="idle")
+
+
+def test_what_is_no_basis_of_advice_is_said_by_compare_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`advise` refused a failed program, and `compare` called a policy better for it."""
+    recording, path = load(MAKE), tmp_path / "failed.ampr"
+    save(recording.with_info(json.dumps({**json.loads(recording.info), "exit_code": 1})), path)
+    with pytest.raises(SystemExit):
+        main(["compare", "-m", "2B2S", "-w", str(path), "-p", "linux,camp", "-r", "2"])
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == "no basis of advice: the program has ended with exit code 1"
+    assert second.startswith("Simulated on 2B2S: ")
+    compared = ampsched.compare("2B2S", str(path), ["linux", "camp"], repeat=1)
+    assert compared.caveats()[0].endswith(first)
+    assert not any("no basis" in each for each in ampsched.compare("2B2S", str(MAKE), ["linux"]).caveats())
+
+
+def test_the_limit_is_that_of_the_draws_that_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was that of the first draw, so that a policy could beat it."""
+    arguments = ["-m", "2B2S", "-w", str(MAKE), "-p", "linux,camp", "--json"]
+    told = []
+    for command in ("limit", "compare"):
+        with pytest.raises(SystemExit):
+            main([command, *arguments])
+        told.append(json.loads(capsys.readouterr().out))
+    limit, compared = told[0]["limit"], told[1]["summary"][0]
+    assert limit["h_antt"] == pytest.approx(compared["h_antt_limit"])
+    assert limit["h_stp"] == pytest.approx(compared["h_stp_limit"])
+    assert limit["makespan_ns"] == pytest.approx(1e6 * compared["makespan_limit_ms"])
+
+
+def test_one_draw_shows_no_interval() -> None:
+    advice = advise(MAKE, "2B2S", ("linux", "camp"), repeat=1)
+    text = lines(advice, "2B2S", [])
+    assert not any("±0.0" in line for line in text)
+    told = advising.page(advice.to_dict(), Asked()).blocks[0]
+    assert {row.cells[2].text for row in told.rows} == {"unknown"}

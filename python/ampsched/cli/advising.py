@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.catalog import THIS, Catalog
-from ampsched.cli import options, render, reporting
+from ampsched.cli import options, render, reporting, typed
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
 from ampsched.comparison import TURNAROUND
@@ -244,7 +244,7 @@ def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
     found = calibrate(folder / "this-computer", window_ms=20, windows=3)
     speeds = mean_speeds(found.speeds).values()
     speedup = max(speeds) / min(speeds) if len(found.kinds) > 1 else None
-    return str(folder / "this-computer" / "machine.toml"), "this computer", speedup
+    return str(folder / "this-computer" / "machine.toml"), typed.HERE, speedup
 
 
 def _thread_lines(threads: Threads | None, where: str) -> list[str]:
@@ -291,6 +291,7 @@ def lines(advice: Advice, where: str, command: list[str], *, is_chosen: bool = F
             if smt
         ),
         *([advice.clocks] if advice.clocks else []),
+        *(f"note: {each}" for each in advice.dropped),
         *advice.notes[-1:] * (where.partition(":")[0] == THIS),
     ]
     if advice.sharing is not None:
@@ -299,19 +300,17 @@ def lines(advice: Advice, where: str, command: list[str], *, is_chosen: bool = F
             f"loops: {advice.sharing.share:.0%} of its work is shares of loops; taken piece by piece, as by a task "
             f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
         )
-    target = f"-- {shlex.join(command)}" if command else advice.target
-    how = _how(advice, target) or (
-        shlex.join(command) if is_chosen else f"leave it as it is, under {BASELINE}"
-    )
-    return [*told, *_core_lines(advice), f"here: {how}"]
+    last = typed.line(advice, where, command, is_chosen=is_chosen)
+    return [*told, *_core_lines(advice, where), last]
 
 
-def _core_lines(advice: Advice) -> list[str]:
+def _core_lines(advice: Advice, where: str) -> list[str]:
     """What some of the cores only would make of it."""
     shown = advice.on_cores[:SHOWN]
     width = max((len(f"{each.name} ({each.cores.list})") for each in shown), default=0)
     told = [
-        f"  {f'{each.name} ({each.cores.list})':<{width}}  {_change(advice, each.change)}" for each in shown
+        f"  {f'{each.name} ({each.cores.list})':<{width}}  {_change(advice, each.change, fmean(each.draws))}"
+        for each in shown
     ]
     return (
         [f"which cores? some only, as by taskset (best {len(shown)} of {len(advice.on_cores)}):", *told]
@@ -337,16 +336,20 @@ def _choice_lines(advice: Advice) -> list[str]:
 
 
 def _choice_line(advice: Advice, choice: Choice) -> str:
-    return f"  {choice.policy:<16} {_change(advice, choice.change)}"
+    return (
+        f"  {choice.policy:<16} {_change(advice, choice.change, choice.value.mean if choice.value else None)}"
+    )
 
 
-def _change(advice: Advice, change: Estimate) -> str:
-    """What is compared, and by how much it changes."""
+def _change(advice: Advice, change: Estimate, value: float | None) -> str:
+    """What is compared, and by how much it changes; of one draw nobody knows what is chance."""
     metric, baseline = advice.metric, advice.baseline_value.mean
     if metric.is_share:
-        by = f"{100 * change.mean:+7.1f} ±{100 * change.half_width:.1f} points"
-        return f"{metric.text(baseline + change.mean)}  {by}"
-    return f"{metric.text(baseline * (1 + change.mean))}  {change.mean:+7.1%} ±{change.half_width:.1%}"
+        chance = f" ±{100 * change.half_width:.1f}" if change.n > 1 else ""
+        text = metric.text(baseline + change.mean if value is None else value)
+        return f"{text}  {100 * change.mean:+7.1f}{chance} points"
+    chance = f" ±{change.half_width:.1%}" if change.n > 1 else ""
+    return f"{metric.text(baseline * (1 + change.mean) if value is None else value)}  {change.mean:+7.1%}{chance}"
 
 
 def _sensitivity(advice: Advice) -> str:
@@ -357,36 +360,3 @@ def _sensitivity(advice: Advice) -> str:
     if not others:
         return "; the best policy is the same if it gains little or much from fast cores"
     return "; " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())
-
-
-def _how(advice: Advice, target: str) -> str:
-    """How what is suggested runs here and now; of policies that do not, the best one that does; empty: as it is."""
-    from ampsched.live.program import refusal
-    from ampsched.recording.advice import BASELINE
-
-    cores = advice.best_on_cores
-    if cores is not None:
-        target = _on_cores(target, cores.cores.list)
-        if cores.policy == BASELINE:
-            return target.removeprefix("-- ")
-    elif not advice.is_worth_it:
-        return ""
-    best = advice.best.policy if cores is None else cores.policy
-    for choice in advice.suggested:
-        try:
-            if refusal(choice.policy, []):
-                continue
-        except InputError:
-            break
-        run = f"ampsched live run --policy {choice.policy} {target}"
-        if choice.policy == best:
-            return run
-        return f"{best} cannot run (see: ampsched live doctor), {choice.policy} can ({choice.change.mean:+.1%}): {run}"
-    return f"{best} cannot run (see: ampsched live doctor); on virtual cores: ampsched vm run --policy {best} ..."
-
-
-def _on_cores(target: str, cpus: str) -> str:
-    """The target on some of the cores only."""
-    if target.startswith("--pid"):
-        return f"taskset --all-tasks --cpu-list --pid {cpus} PID"
-    return f"-- taskset --cpu-list {cpus} {target.removeprefix('-- ')}"

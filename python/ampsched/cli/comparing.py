@@ -147,6 +147,9 @@ def _print_verdict(console: Console, result: Comparison, machine: str, workload:
     if len(result.policies) == 1:
         return
     metric = result.decisive(machine, workload)
+    conditions = result.recorded.get((machine, workload))
+    if conditions and conditions.against:
+        console.print(f"no basis of advice: {'; '.join(conditions.against)}", soft_wrap=True, markup=False)
     told = sentences(result.verdict(machine, workload), workload, machine, metric.name, metric.text)
     for line in told:
         console.print(line, soft_wrap=True, markup=False)

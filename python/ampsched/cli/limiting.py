@@ -95,8 +95,7 @@ def limit(
     how = only(ReferenceSettings, settings)
     with progress_bar("Simulating", hidden=output.is_data) as progress:
         compared = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings)
-    rows, bound = compared.summary(), compared.runs[0].limit
-    assert bound is not None, "compare computes it"
+    rows, bound = compared.summary(), Limit.mean([run.limit for run in compared.runs if run.limit])
     # No schedule makes cores share less than nothing, so the bound holds; with siblings it is far away.
     shared = "the limit's cores share nothing: each of two threads of a core counts as a whole one"
     caveats = [*compared.caveats(), *([shared] if compared.runs[0].outcome.smt else [])]

@@ -55,6 +55,9 @@ SHARED_MIN = 0.2
 SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
 """Shipped profiles near both ends of the speed-ups: what if the program gains less, or more, from fast cores?"""
 
+ENERGY = "no energy model"
+"""What machines without power lack, which nobody needs to know who has not asked for energy."""
+
 Step = Callable[[str], object]
 
 
@@ -166,6 +169,15 @@ class Advice:
         """The best policy and those that are no worse than it by more than the margin."""
         return self.verdict.alike
 
+    @property
+    def dropped(self) -> list[str]:
+        """What policies and the machine did not honour of the recording, a sentence each."""
+        found = ((run.policy, run.outcome.caveat) for run in self.comparison.runs)
+        told = [
+            (policy, what) for policy, what in found if what and (self.goal.has_energy or ENERGY not in what)
+        ]
+        return list(dict.fromkeys(f"{policy}: {what}" for policy, what in told))
+
     def answer(self, machine: str) -> list[str]:
         """The answer in lines, with a name for the machine."""
         told = sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
@@ -175,15 +187,18 @@ class Advice:
     def best_on_cores(self) -> OnCores | None:
         """The cores to use and the policy there, if that is the best setting and worth it.
 
-        Cores under the baseline come first if they are no worse: they need nothing but ``taskset``.
+        Cores under the baseline come first if they are no worse: they need nothing but ``taskset``; then the best
+        policy on all cores.
         """
         if not self.setting.is_worth_it:
             return None
         simple = (
             each for each in self.on_cores if each.policy == BASELINE and each.name in self.setting.alike
         )
-        best = (each for each in self.on_cores if each.name == self.setting.best)
-        return next(simple, None) or next(best, None)
+        found = next(simple, None)
+        if found is None and self.verdict.best not in self.setting.alike:
+            found = next((each for each in self.on_cores if each.name == self.setting.best), None)
+        return found
 
     @property
     def suggested(self) -> tuple[Choice, ...]:
@@ -225,6 +240,7 @@ class Advice:
             "setting": asdict(self.setting),
             "text": self.answer(self.machine),
             "conditions": list(self.conditions),
+            "caveats": self.comparison.caveats(),
             "choices": [
                 {
                     "policy": choice.policy,

@@ -172,20 +172,6 @@ def check(recording: Recording, path: Path, catalog: Catalog, policy: str = LINU
     )
 
 
-def follows(recording: Recording, path: Path, catalog: Catalog, policy: str = LINUX) -> float:
-    """Share of a replay's time that shrinks on faster cores, 0 to 1, as `check` tells it, too.
-
-    Raises:
-        InputError: It has no events, or its cores are not known.
-    """
-    machine = _own_machine(recording, path, catalog)
-    once, twice = (
-        api.simulate(machine, _workload(recording, path, catalog, speed), policy, core_order="as-is")
-        for speed in (1.0, 2.0)
-    )
-    return _follows(once.makespan_ns, twice.makespan_ns)
-
-
 def _follows(once_ns: int, twice_ns: int) -> float:
     """By times at the recorded speed and at twice the speed."""
     return min(1.0, max(0.0, 2 * (1 - twice_ns / max(once_ns, 1))))

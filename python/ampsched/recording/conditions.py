@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ampsched._core import TYPICAL_PROFILE, Machine, Recording, Workload
+from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording, Workload
 from ampsched.catalog import Catalog, split_shares
 from ampsched.files import named, shown
-from ampsched.recording.check import follows
+from ampsched.recording.check import Check, check
 from ampsched.recording.files import load
+from ampsched.recording.goals import TIME
 from ampsched.recording.model_error import ModelError, model_error
+from ampsched.recording.refusal import reasons, reasons_before
 from ampsched.recording.speedups import Speedup, known_speedup
 from ampsched.spec import parse_spec
 
@@ -45,9 +47,25 @@ class Conditions:
     catalog: Catalog = field(repr=False)
 
     @cached_property
-    def model_error(self) -> ModelError:
-        """How far predictions of such programs were off where that was measured."""
-        return model_error(self.recording, follows(self.recording, self.path, self.catalog))
+    def checked(self) -> Check | None:
+        """How good the replay is; none if the recording does not tell its cores."""
+        try:
+            return check(self.recording, self.path, self.catalog)
+        except InputError:
+            return None
+
+    @cached_property
+    def model_error(self) -> ModelError | None:
+        """How far predictions of such programs were off where that was measured; none if its kind is not known."""
+        return model_error(self.recording, self.checked.follows) if self.checked else None
+
+    @cached_property
+    def against(self) -> list[str]:
+        """Why the recording is no basis of advice, a reason each: what `advise` refuses, others say."""
+        found = [each.why for each in reasons_before(self.recording)]
+        if self.checked is None:
+            return [*found, "its replay cannot be checked: the recording does not tell its cores"]
+        return [*found, *(each.why for each in reasons(self.recording, self.checked, TIME))]
 
     @property
     def texts(self) -> list[str]:
@@ -67,10 +85,7 @@ def posed(catalog: Catalog, given: str, machine: str | Machine) -> Conditions:
     params = dict(parse_spec(f"program:{text}", f"program {path}")[1]) if text else {}
     recording = load(path)
     stated = params.pop("speedup", None)
-    if stated == 0:
-        speedup = Speedup(None, f"that of {TYPICAL_PROFILE}, as is asked for")
-    else:
-        speedup = known_speedup(json.loads(recording.info), catalog, machine, stated)
+    speedup = known_speedup(json.loads(recording.info), catalog, machine, stated)
     conditions = pose(catalog, recording, path, speedup, params)
     name = conditions.workload.name
     return replace(conditions, workload=conditions.workload.named(f"{name}:{text}")) if text else conditions

@@ -43,6 +43,8 @@ def known_speedup(
         usual: That of small programs on this machine, if it was measured: better than nothing.
     """
     where = catalog.machine(machine)
+    if stated == 0:
+        return Speedup(None, f"that of {TYPICAL_PROFILE}, as is asked for")
     if stated is not None:
         return Speedup(stated, f"stated: {stated:g}")
     if info["speedup"] is not None and info["machine"] == where.name:

@@ -90,13 +90,16 @@ def _table(values: Values) -> Table:
     rows = []
     for choice in values["choices"]:
         low, high = choice["change"] - choice["half_width"], choice["change"] + choice["half_width"]
-        sure = low > 0 or high < 0
+        # What earlier versions have saved tells no draws, and has had several.
+        is_known = values.get("verdict", {}).get("change", {}).get("n", 2) > 1
+        sure = is_known and (low > 0 or high < 0)
         tone = ("good" if high < 0 else "bad") if sure else ""
-        text = f"{percent(choice['change'])} ±{number(100 * choice['half_width'], 1)}"
+        chance = f" ±{number(100 * choice['half_width'], 1)}" if is_known else ""
+        text = f"{percent(choice['change'])}{chance}"
         cells = (
             Cell(choice["policy"]),
             Cell(text, choice["change"], tone),
-            Cell("yes" if sure else "no"),
+            Cell("yes" if sure else "no" if is_known else "unknown"),
         )
         is_best = values["is_worth_it"] and choice is values["choices"][0]
         rows.append(Row(cells, choice["policy"], is_best))

@@ -238,3 +238,24 @@ def test_the_command_answers_and_refuses(tmp_path: Path, capsys: pytest.CaptureF
             main(arguments)
         assert ended.value.code == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "sees"), [("", "capacities"), ("cortex-a7", "capacities"), ("gracemont", "priorities")]
+)
+def test_the_kernel_of_unequal_cores_knew_that_they_differ(tmp_path: Path, kind: str, sees: str) -> None:
+    """Long threads stayed on little cores beside idle big ones, so replays of traces of phones took twice as long."""
+    cores = [{"speed": 1.0, "kind": ""}] * 2 + [{"speed": 0.3, "kind": kind}] * 2
+    text = machine_text(cores, None)
+    assert f'[kernel]\nsees = "{sees}"' in text
+    assert "[kernel]" not in machine_text([{"speed": 1.0, "kind": kind}] * 4, None)
+    (tmp_path / "cores.toml").write_text(text)
+    (tmp_path / "hogs.toml").write_text(
+        '[[threads]]\nname = "hog"\ncount = 4\nbody = [ { run_us = 300000, profile = "fft" } ]\n'
+    )
+    took_ms = (
+        simulate(tmp_path / "cores.toml", tmp_path / "hogs.toml", "linux", core_order="as-is").makespan_ns
+        / 1e6
+    )
+    # Two threads of 300 ms end on fast cores; what the others have left by then, 210 ms, moves there.
+    assert took_ms < 600 if sees == "capacities" else took_ms <= 1100

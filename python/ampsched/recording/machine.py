@@ -11,6 +11,8 @@ from ampsched.machine_file.writing import COSTS
 
 CORE_TYPE = "generic"
 MHZ = 2000
+X86 = {"crestmont", "golden-cove", "gracemont", "redwood-cove"}
+"""Core types of hybrid processors whose kernels know an order of cores and no capacities."""
 
 
 def recorded_machine(info: Mapping[str, Any], catalog: Catalog, source: str) -> Machine:
@@ -36,6 +38,11 @@ def recorded_machine(info: Mapping[str, Any], catalog: Catalog, source: str) -> 
         return catalog.machine(file)
 
 
+def _sees(cores: list[dict[str, Any]]) -> str:
+    """How the kernel that scheduled has told unequal cores apart: by capacities, as Arm's, or x86-64's by priorities."""
+    return "priorities" if {core["kind"] for core in cores} & X86 else "capacities"
+
+
 def machine_text(cores: list[dict[str, Any]], wakeup_ns: int | None) -> str:
     """A machine file with these cores; neighbours of one kind and speed are a cluster.
 
@@ -57,4 +64,6 @@ def machine_text(cores: list[dict[str, Any]], wakeup_ns: int | None) -> str:
             f"opps = [{{ mhz = {round(MHZ * speed)}, volt = 1.0 }}]",
         ]
     lines += ["[costs]", *(f"{key} = {value}" for key, value in costs.items())]
+    if len(speeds) > 1:
+        lines += ["[kernel]", f'sees = "{_sees(cores)}"']
     return "\n".join(lines) + "\n"

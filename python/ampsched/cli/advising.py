@@ -195,6 +195,10 @@ def _recorded(target: list[str]) -> tuple[Path, list[str], Check | None]:
     """The recording; the command that it is of, if it was given, and how good its replay is, if that was tried."""
     if len(target) == 1 and target[0].endswith(RECORDING):
         return Path(target[0]), [], None
+    if f"{RECORDING}:" in target[0]:
+        raise InputError(f"{target[0]}: advise takes a recording without parameters (see --speedup)")
+    if len(target) > 1 and target[0].endswith(RECORDING):
+        raise InputError(f"{target[0]}: is a recording, so {target[1]} has no meaning behind it")
     if len(target) == 1 and Path(target[0]).is_file() and not os.access(target[0], os.X_OK):
         raise InputError(
             f"{target[0]}: is neither a recording nor executable (of a trace make a recording first: ampsched import "

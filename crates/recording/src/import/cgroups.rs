@@ -121,7 +121,7 @@ impl Cgroups {
                 0 => "has no line of a control group or a thread (PATH:VALUE)".to_owned(),
                 _ => format!("no line can be read; {}", found.first_unreadable),
             };
-            let hint = "make it by: grep -rHs . /dev/cpuset /dev/cpuctl /dev/stune /sys/fs/cgroup";
+            let hint = "make it by: grep -rHs . /dev/cpuset /dev/cpuctl /dev/stune /sys/fs/cgroup /proc/cgroups";
             return Err(InputError::new(file, "", message).with_hint(hint));
         }
         found.numbered = found.numbered();

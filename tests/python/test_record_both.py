@@ -20,8 +20,6 @@ from ampsched.recording import both, load, preload, roles, summary, tracefs
 SOURCE = Path(__file__).parent / "data" / "record" / "unseen.c"
 TURNS, STEPS = 20, 4_000_000
 """Turns of some ms: who waits has begun to by their end, also where others use the cores."""
-TRIES = 8
-"""Recordings until nearly every turn was waited for."""
 RECORD = [sys.executable, "-m", "ampsched", "record"]
 
 # A busy host may hold programs up while they are recorded.
@@ -61,17 +59,14 @@ def test_a_pipe_that_is_written_unseen_keeps_no_wait(tmp_path: Path) -> None:
     work_ms, known, took_ms = recorded(command, tmp_path, "--by", "library")
     assert known < 0.5
     assert took_ms(20) > max(0.2 * work_ms, 1.2 * allowed_ms(work_ms)), "its waits are kept"
-    # On a host that takes cores away, a byte may be there before it is asked for: then nothing waits, and there is
-    # nothing to tie.
-    for _ in range(TRIES):
-        work_ms, known, took_ms = recorded(command, tmp_path, "--by", "both")
-        merged = json.loads(load(tmp_path / "streams.ampr").info)["merged"]
-        if merged["tied"] >= 1.7 * TURNS:
-            break
+    work_ms, known, took_ms = recorded(command, tmp_path, "--by", "both")
     assert known > 0.95
-    assert merged["tied"] >= 1.7 * TURNS
-    assert took_ms(1) > 0.8 * work_ms
     assert took_ms(20) <= allowed_ms(work_ms)
+    # Each thread waits once a turn. On a host that takes cores away a byte may be there before it is asked for: then
+    # nothing waits, nothing is tied, and that turn may be done beside the other's.
+    tied = json.loads(load(tmp_path / "streams.ampr").info)["merged"]["tied"]
+    assert tied >= TURNS
+    assert took_ms(1) > 0.9 * work_ms * tied / (2 * TURNS)
 
 
 @needs_tracing

@@ -39,7 +39,7 @@ def recorded_machine(info: Mapping[str, Any], catalog: Catalog, source: str) -> 
 
 
 def _sees(cores: list[dict[str, Any]]) -> str:
-    """How the kernel that scheduled has told unequal cores apart: by capacities, as Arm's, or x86-64's by priorities."""
+    """How the kernel that scheduled has told unequal cores apart: by capacities as Arm's, or priorities as x86-64's."""
     return "priorities" if {core["kind"] for core in cores} & X86 else "capacities"
 
 

@@ -45,11 +45,13 @@ def test_a_futex_that_no_library_sees_is_waited_for(tmp_path: Path) -> None:
     assert took_ms(1) < 0.65 * work_ms, "as if both worked at once"
     work_ms, known, took_ms = recorded(command, tmp_path)
     assert known > 0.95
-    assert took_ms(1) > 0.8 * work_ms, "they take turns"
     assert took_ms(10) <= allowed_ms(2 * work_ms)
     info = json.loads(load(tmp_path / "streams.ampr").info)
     assert info["recorder"] == "both"
-    assert info["merged"]["added"] >= TURNS
+    added = info["merged"]["added"]
+    assert added >= TURNS
+    # As below, of the turns that were waited for.
+    assert took_ms(1) > 0.9 * work_ms * min(1, added / (2 * TURNS)), "they take turns"
     assert info["merged"]["lost_events"] == 0
 
 

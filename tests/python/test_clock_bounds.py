@@ -246,3 +246,10 @@ def test_what_idle_states_leave_unknown_is_named(tmp_path: Path) -> None:
     assert text not in " ".join(json.loads(import_file(path, traced=machine).info)["unknown"])
     path.write_text(path.read_text() + "<idle>-0 [004] d..2 1.092000: cpu_idle: state=1 cpu_id=4\n")
     assert text in " ".join(json.loads(import_file(path, traced=machine).info)["unknown"])
+
+
+def test_bounds_and_several_values_are_not_one_part() -> None:
+    """``big=1/2@600-1000`` was taken for ``big=1`` and ``big=2@600-1000``."""
+    for text in ("exynos5422:big=1/2@600-1000", "exynos5422:big=2@600-1000/1600"):
+        with pytest.raises(InputError, match=r"cannot be one part; list machines: a,b"):
+            ampsched.sweep(text, "sync-1", ["cfs"])

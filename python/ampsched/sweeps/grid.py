@@ -93,6 +93,10 @@ class Pattern:
         parts, keys, values, place = [], [], [], 0
         for found in _PART.finditer(text):
             key = found["key"]
+            if "@" in (found["list"] or ""):
+                raise InputError(
+                    f'{what} "{text}": bounds of clocks (@) and several values (/) cannot be one part; list machines: a,b'
+                )
             parts.append(f"{text[place : found.start()]}:{key}=")
             place = found.end()
             keys.append(key)

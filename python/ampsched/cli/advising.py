@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -142,36 +142,30 @@ def advise(
         many = _recorded_with_threads(target, name)
         recording, command, checked = (Path(), [], None) if many else _recorded(target)
         phases = Phases(hidden=output.is_data)
+        how: dict[str, Any] = {
+            "speedup": speedup,
+            "usual_speedup": usual,
+            "repeat": repeat,
+            "margin": margin,
+            "anyway": anyway,
+            "progress": phases.progress,
+        }
         try:
             threads = None
             if many:
                 phases.begin("comparing numbers of threads")
-                threads = compare_threads(
-                    many,
-                    name,
-                    speedup=speedup,
-                    usual_speedup=usual,
-                    repeat=repeat,
-                    margin=margin,
-                    anyway=anyway,
-                    progress=phases.progress,
-                )
+                threads = compare_threads(many, name, **how)
                 best = threads.best.threads
                 recording, command = many[best], _with_threads(target, best)
             found = answer(
                 recording,
                 name,
                 policies,
-                speedup=speedup,
-                usual_speedup=usual,
                 goal=cast("GoalName | None", goal),
                 governor=governor,
-                repeat=repeat,
-                margin=margin,
-                anyway=anyway,
                 checked=checked,
                 step=phases.begin,
-                progress=phases.progress,
+                **how,
             )
         finally:
             phases.end()
@@ -204,12 +198,19 @@ def _recorded(target: list[str]) -> tuple[Path, list[str], Check | None]:
             f"{target[0]}: is neither a recording nor executable (of a trace make a recording first: ampsched import "
             f"{shlex.quote(target[0])} --machine NAME -o trace{RECORDING})"
         )
-    from ampsched.cli.recording import check_replaceable, default_out, tell
-    from ampsched.recording.preload import record
+    from ampsched.cli.recording import default_out
 
     out = default_out(target)
+    return out, target, _record(target, out)
+
+
+def _record(command: list[str], out: Path) -> Check | None:
+    """Records a command; how good its replay is, if that was tried."""
+    from ampsched.cli.recording import check_replaceable, tell
+    from ampsched.recording.preload import record
+
     check_replaceable(out)
-    return out, target, tell(record(target, out).recording, out)
+    return tell(record(command, out).recording, out)
 
 
 def _with_threads(target: list[str], count: int) -> list[str]:
@@ -225,15 +226,13 @@ def _recorded_with_threads(target: list[str], machine: str) -> dict[int, Path]:
 
     if not any(PLACE in word for word in target):
         return {}
-    from ampsched.cli.recording import check_replaceable, default_out, tell
-    from ampsched.recording.preload import record
+    from ampsched.cli.recording import default_out
 
     found = {}
     for count in thread_counts(Catalog.shipped().machine(machine)):
         command = _with_threads(target, count)
         out = default_out(command).with_suffix(f".{count}{RECORDING}")
-        check_replaceable(out)
-        tell(record(command, out).recording, out)
+        _record(command, out)
         found[count] = out
     return found
 

@@ -132,15 +132,17 @@ def advise(
     """
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
-    from ampsched.recording.threads import compare_threads
+    from ampsched.recording.threads import PLACE, compare_threads
 
     policies = options.split(policy, "policy") if policy else POLICIES
     check_request(machine, policies)
     check_goal(goal, governor)
     with temporary_folder("ampsched-advise-") as folder:
+        # This computer is measured when there is something to advise on; numbers of threads are those of its cores.
+        is_open = any(PLACE in word for word in target)
+        recording, command, checked = (Path(), target, None) if is_open else _recorded(target)
         name, where, usual = _machine(machine, folder)
-        many = _recorded_with_threads(target, name)
-        recording, command, checked = (Path(), [], None) if many else _recorded(target)
+        many = _recorded_with_threads(target, name) if is_open else {}
         phases = Phases(hidden=output.is_data)
         how: dict[str, Any] = {
             "speedup": speedup,
@@ -221,12 +223,9 @@ def _with_threads(target: list[str], count: int) -> list[str]:
 
 
 def _recorded_with_threads(target: list[str], machine: str) -> dict[int, Path]:
-    """Recordings of a command by the number of threads; none if it does not say where that stands."""
-    from ampsched.recording.threads import PLACE, thread_counts
-
-    if not any(PLACE in word for word in target):
-        return {}
+    """Recordings of a command by the number of threads."""
     from ampsched.cli.recording import default_out
+    from ampsched.recording.threads import thread_counts
 
     found = {}
     for count in thread_counts(Catalog.shipped().machine(machine)):

@@ -1,0 +1,70 @@
+"""A setting: the ways in which a program can be run that its owner decides on, and what to type for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ampsched.recording.check import LINUX
+from ampsched.recording.cores import Cores
+
+PLACE = "{threads}"
+"""Where the number of threads stands in a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a program is run.
+
+    Attributes:
+        policy: The scheduler.
+        threads: Its number of threads; none if the command says nothing of it.
+        cores: Which cores it may use; none: all.
+        environment: Variables that are set for it, such as those of OpenMP.
+        governor: Who sets clocks; none: whoever does so today.
+    """
+
+    policy: str = LINUX
+    threads: int | None = None
+    cores: Cores | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    governor: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as ``linux`` or ``4 threads, linux, only big``: what differs from the usual, and the policy always."""
+        count = self.threads and f"{self.threads} thread{'' if self.threads == 1 else 's'}"
+        parts = (
+            count,
+            self.policy,
+            self.cores and self.cores.name,
+            " ".join(f"{name}={value}" for name, value in self.environment),
+            self.governor and f"governor {self.governor}",
+        )
+        return ", ".join(filter(None, parts))
+
+    @property
+    def effort(self) -> int:
+        """What it takes: 0 nothing, 1 another number of threads or a variable, 2 ``taskset``, 4 a scheduler, or sums."""
+        return 4 * (self.policy != LINUX) + 2 * (self.cores is not None) + bool(self.environment)
+
+    def with_threads(self, command: Sequence[str]) -> list[str]:
+        """A command with the number of threads at its place."""
+        return [word.replace(PLACE, str(self.threads)) for word in command]
+
+    def argv(self, command: Sequence[str], cpus: str | None = None) -> list[str]:
+        """The words that run a command so; clocks are not among them.
+
+        Args:
+            command: The command; `PLACE` stands for the number of threads. With ``--pid``: of a program that runs.
+            cpus: What Linux calls the cores; by default the machine's own numbers.
+        """
+        numbers = (cpus or self.cores.list) if self.cores else ""
+        if list(command[:1]) == ["--pid"] and self.policy == LINUX:
+            return ["taskset", "--all-tasks", "--cpu-list", "--pid", numbers, *command[1:]] if numbers else []
+        pinned = ["taskset", "--cpu-list", numbers] if numbers else []
+        variables = [f"{name}={value}" for name, value in self.environment]
+        target = list(command) if command[:1] == ["--pid"] else ["--", *self.with_threads(command)]
+        live = ["ampsched", "live", "run", "--policy", self.policy, *target]
+        run = target[1:] if self.policy == LINUX else live
+        return [*(["env", *variables] if variables else []), *pinned, *run]

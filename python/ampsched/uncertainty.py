@@ -22,6 +22,8 @@ COVERED = 0.9
 """Share of measured values that a band of the model's error shall hold."""
 PROBABLE = 0.75
 """Share of measured errors that leave a difference its sign from which on it is probable."""
+NAMED_MOST = 8
+"""So many of those that are no worse are named."""
 
 Word = Literal["better", "probably better", "not known", "first"]
 
@@ -159,7 +161,8 @@ def sentences(
         told = [f"{where}: {answer}", by, _of_model(verdict)]
     others = [policy for policy in verdict.alike if policy != verdict.best]
     within = f"no worse within {100 * verdict.margin:.3g} {_unit(verdict)}"
-    return [*told, *([f"{within}: {', '.join(others)}"] if others else [])]
+    more = [f"{len(others) - NAMED_MOST} more"] if len(others) > NAMED_MOST else []
+    return [*told, *([f"{within}: {', '.join([*others[:NAMED_MOST], *more])}"] if others else [])]
 
 
 def _unit(verdict: Verdict) -> str:

@@ -11,13 +11,17 @@ from ampsched._core import simulated_counter_names, simulated_counters
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import Recording, load, save
-from ampsched.recording.advice import BASELINE, Choice, advise
+from ampsched.recording.advice import BASELINE, advise
 from ampsched.recording.check import check
+from ampsched.recording.cores import Cores
 from ampsched.recording.imports import import_file
 from ampsched.recording.machine import machine_text, recorded_machine
 from ampsched.recording.model_error import KINDS, kind_of, model_error
 from ampsched.recording.refusal import FIRST_CHOICE
+from ampsched.recording.search import Found, Tried
+from ampsched.recording.setting import Setting
 from ampsched.statistics import Estimate
+from ampsched.uncertainty import Word
 
 ROOT = Path(__file__).resolve().parents[2]
 EXACT = ROOT / "docs/reports/recordings/exact"
@@ -78,38 +82,49 @@ def test_h35_5_the_models_own_error_is_told_by_what_the_program_is_like() -> Non
 @pytest.mark.parametrize(
     ("known", "target"),
     [
-        ({"command": ["sort", "my file"]}, "-- sort 'my file'"),
-        ({"command": ["cat", "\\xff"]}, "-- COMMAND"),
-        ({"command": []}, "-- COMMAND"),
-        ({"command": ["postgres"], "window_ns": 5}, "--pid PID"),
+        ({"command": ["sort", "my file"]}, ("sort", "my file")),
+        ({"command": ["cat", "\\xff"]}, ("COMMAND",)),
+        ({"command": []}, ("COMMAND",)),
+        ({"command": ["postgres"], "window_ns": 5}, ("--pid", "PID")),
     ],
 )
-def test_what_is_suggested_names_the_program(tmp_path: Path, known: dict[str, object], target: str) -> None:
+def test_what_is_suggested_names_the_program(
+    tmp_path: Path, known: dict[str, object], target: tuple[str, ...]
+) -> None:
     found = advise(edited(UNEVEN, tmp_path, **known), "2B2S", POLICIES, repeat=2)
     assert found.target == target
 
 
-def test_of_equally_good_policies_the_first_choice_is_suggested() -> None:
+def test_of_equally_good_settings_the_least_effort_is_suggested() -> None:
     found = advise(UNEVEN, "2B2S", ("linux", "acfs"), repeat=2)
+    big = Cores("only big", (0, 1))
 
-    def suggested(alike: str = "", **changes: tuple[float, float]) -> list[str]:
-        """Of policies with these changes and half intervals; those that are no worse than the best."""
-        choices = [
-            Choice(name.replace("_", "-"), Estimate(mean, mean - half, mean + half, 5))
-            for name, (mean, half) in sorted(changes.items(), key=lambda item: item[1])
+    def suggested(alike: str, *tried: tuple[Setting, float, float], word: Word = "better") -> list[str]:
+        """Of settings with these changes and half intervals; those that are no worse than the best."""
+        rows = [
+            Tried(setting, (1 + mean, 1 + mean), Estimate(mean, mean - half, mean + half, 2))
+            for setting, mean, half in tried
         ]
-        verdict = replace(found.verdict, alike=tuple(alike.split()))
-        return [each.policy for each in replace(found, choices=tuple(choices), verdict=verdict).suggested]
+        verdict = replace(found.setting, word=word, alike=tuple(alike.split(";")))
+        made = replace(found, found=Found(tuple(rows), ()), setting=verdict)
+        return [each.setting.name for each in made.choices_of_settings]
 
-    assert suggested("camp abreast", camp=(-0.20, 0.01), abreast=(-0.195, 0.01)) == ["abreast", "camp"]
-    assert suggested(camp=(-0.20, 0.01), hsp=(-0.15, 0.01), abreast=(-0.1, 0.01)) == [
+    camp, abreast, hsp = (Setting(name) for name in ("camp", "abreast", "hsp"))
+    pinned = Setting(cores=big)
+    assert suggested("camp;abreast", (camp, -0.2, 0.01), (abreast, -0.195, 0.01)) == ["abreast", "camp"]
+    assert suggested("camp", (camp, -0.2, 0.01), (hsp, -0.15, 0.01), (abreast, -0.1, 0.01)) == [
         "camp",
         "hsp",
         "abreast",
     ]
-    # Equal to the best, but perhaps not faster than the baseline.
-    assert suggested("camp abreast", camp=(-0.20, 0.01), abreast=(-0.1, 0.2)) == ["camp"]
-    assert suggested(camp=(0.20, 0.01), abreast=(0.3, 0.2)) == []
+    # Nothing but `taskset` is needed for what is no worse than a scheduler.
+    alike = f"camp;abreast;{pinned.name}"
+    tried = ((camp, -0.2, 0.01), (abreast, -0.2, 0.01), (pinned, -0.195, 0.01))
+    assert suggested(alike, *tried) == ["linux on only big", "abreast", "camp"]
+    # Equal to the best, but perhaps no better than the usual one.
+    assert suggested("camp;abreast", (camp, -0.2, 0.01), (abreast, -0.1, 0.2)) == ["camp"]
+    assert suggested("camp", (camp, 0.2, 0.01), (abreast, 0.3, 0.2)) == []
+    assert suggested("camp", (camp, -0.2, 0.01), word="not known") == []
 
 
 def test_another_machine_makes_the_speedup_a_guess_that_is_said() -> None:

@@ -8,10 +8,13 @@ import pytest
 import ampsched
 from ampsched import Catalog
 from ampsched.cli.advising import lines
-from ampsched.recording.advice import BASELINE, advise
+from ampsched.recording.advice import BASELINE, Advice, advise
 from ampsched.recording.cores import Cores, core_sets
 from ampsched.recording.imports import import_file
 from ampsched.recording.replay import replayed
+from ampsched.recording.search import Found, Tried
+from ampsched.recording.setting import Setting
+from ampsched.statistics import Estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "crates/recording/tests/samples"
@@ -64,45 +67,34 @@ def test_a_program_stays_on_its_cores(policy: str, order: str) -> None:
 
 def test_the_best_cores_are_typed() -> None:
     advice = advise(EVEN, "2B4S", (BASELINE, "acfs"), speedup=2.5, repeat=2)
-    assert {each.policy for each in advice.on_cores} <= {BASELINE, advice.verdict.best}
-    changes = [each.change.mean for each in advice.on_cores]
+    assert {each.setting.policy for each in advice.found.tried} == {BASELINE, "acfs"}
+    changes = [each.change.mean for each in advice.found.tried]
     assert changes == sorted(changes)
-    first = next(each for each in advice.on_cores if each.policy == BASELINE)
-    chosen = replace(
-        advice, setting=replace(advice.setting, word="better", best=first.name, alike=(first.name,))
-    )
-    assert chosen.best_on_cores == first
-    assert (
-        lines(chosen, "2B4S", ["./even", "4"])[-1]
-        == f"on 2B4S: taskset --cpu-list {first.cores.list} ./even 4"
-    )
+    on_some = [each.setting for each in advice.found.tried if each.setting.cores]
+    assert {each.cores and each.cores.name for each in on_some} == {"only big", "only little"}
+
+    def last(setting: Setting, where: str, command: list[str], advice: Advice = advice) -> str:
+        """What is typed if that is the best."""
+        tried = Tried(setting, (0.5, 0.5), Estimate(-0.5, -0.5, -0.5, 2))
+        verdict = replace(advice.setting, word="better", best=setting.name, alike=(setting.name,))
+        return lines(replace(advice, found=Found((tried,), ()), setting=verdict), where, command)[-1]
+
+    (pinned,) = (each for each in on_some if each.policy == BASELINE and each.cores.name == "only big")
+    assert last(pinned, "2B4S", ["./even", "4"]) == "on 2B4S: taskset --cpu-list 0-1 ./even 4"
     # Parts of a machine are numbered anew.
-    assert lines(chosen, "8B:big=2", ["./even"])[-1] == "on 8B:big=2: taskset --cpu-list CPUS ./even"
-    assert lines(chosen, "this computer", ["./even"])[-1].startswith("here: taskset --cpu-list ")
-    best = next(each for each in advice.on_cores if each.policy != BASELINE)
-    both = replace(advice, setting=replace(advice.setting, word="better", best=best.name, alike=(best.name,)))
+    assert last(pinned, "8B:big=2", ["./even"]) == "on 8B:big=2: taskset --cpu-list CPUS ./even"
+    assert last(pinned, "this computer", ["./even"]) == "here: taskset --cpu-list 0-1 ./even"
+    both = replace(pinned, policy="acfs")
     # A live session gives threads to the cores that it may use itself, and overrules its program's own.
-    start = (
-        f"on 2B4S: taskset --cpu-list {best.cores.list} ampsched live run --policy {best.policy} -- ./even"
-    )
-    assert lines(both, "2B4S", ["./even"])[-1].startswith(start)
-    enough = replace(both, setting=replace(both.setting, alike=(best.name, advice.verdict.best)))
-    assert enough.best_on_cores is None, "the same policy on all cores is no worse"
-    window = replace(chosen, target="--pid PID")
-    assert (
-        lines(window, "2B4S", [])[-1]
-        == f"on 2B4S: taskset --all-tasks --cpu-list --pid {first.cores.list} PID"
-    )
-    nothing = replace(
-        chosen,
-        setting=replace(chosen.setting, word="not known"),
-        verdict=replace(advice.verdict, word="first"),
-    )
+    start = "on 2B4S: taskset --cpu-list 0-1 ampsched live run --policy acfs -- ./even (if"
+    assert last(both, "2B4S", ["./even"]).startswith(start)
+    window = replace(advice, target=("--pid", "PID"))
+    assert last(pinned, "2B4S", [], window) == "on 2B4S: taskset --all-tasks --cpu-list --pid 0-1 PID"
+    loops = Setting(environment=(("OMP_SCHEDULE", "dynamic,4"),), governor="powersave")
+    powersave = "on 2B4S: cpupower frequency-set --governor powersave && env OMP_SCHEDULE=dynamic,4 ./even"
+    assert last(loops, "2B4S", ["./even"]) == powersave
+    nothing = replace(advice, setting=replace(advice.setting, word="not known"))
     assert lines(nothing, "2B4S", [])[-1] == f"on 2B4S: leave it as it is, under {BASELINE}"
-    told = advice.to_dict()["on_cores"]
-    assert [(each["cpus"], each["policy"]) for each in told] == [
-        (list(each.cores.cpus), each.policy) for each in advice.on_cores
-    ]
 
 
 def test_cores_of_the_computer_that_recorded_are_the_machines_first() -> None:

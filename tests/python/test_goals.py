@@ -13,6 +13,7 @@ from ampsched.recording import load, save
 from ampsched.recording.advice import BASELINE, Advice, Choice, advise
 from ampsched.recording.goals import GOALS, GoalName, goal_of, interaction
 from ampsched.recording.imports import import_file
+from ampsched.recording.search import Found
 from ampsched.report import Asked, advising
 from ampsched.statistics import Estimate
 
@@ -125,7 +126,7 @@ def test_speeds_that_were_stated_are_the_speed_up(tmp_path: Path) -> None:
 
 def test_h37_6_a_tie_prints_no_policy_twice() -> None:
     found = advise(UNEVEN, "2B2S", ("linux", "acfs", "acfs", "colab"), repeat=2)
-    found = replace(found, on_cores=())
+    found = replace(found, found=Found((), ()))
     for count in (1, 2, 3, 4):
         tie = tuple(Choice(f"policy-{number}", Estimate(0, 0, 0, 2)) for number in range(count))
         text = lines(replace(found, choices=tie), "2B2S", [])

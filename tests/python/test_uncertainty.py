@@ -140,7 +140,7 @@ def test_one_question_has_one_answer() -> None:
     ] == list(compared.verdict("2B2S", "make").values)
     for name in ("best", "word", "alike", "agreeing"):
         assert getattr(compared.verdict("2B2S", "make"), name) == getattr(advice.verdict, name)
-    told = [line.replace(advice.metric.name, "turnaround") for line in advice.answer("2B2S")]
+    told = sentences(advice.verdict, "make", "2B2S", "turnaround", advice.metric.text)
     metric = compared.decisive("2B2S", "make")
     assert sentences(compared.verdict("2B2S", "make"), "make", "2B2S", metric.name, metric.text) == told
     assert advice.conditions == compared.notes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
@@ -16,17 +16,16 @@ from ampsched.catalog import THIS, Catalog
 from ampsched.cli import options, render, reporting, typed
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
-from ampsched.comparison import TURNAROUND
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
 from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
-from ampsched.uncertainty import MARGIN, paired
+from ampsched.uncertainty import MARGIN
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice, Choice
     from ampsched.recording.check import Check
     from ampsched.recording.goals import GoalName
-    from ampsched.recording.threads import Setting, Threads
+    from ampsched.recording.search import Tried
     from ampsched.statistics import Estimate
 
 EXAMPLES = render.examples(
@@ -132,7 +131,7 @@ def advise(
     """
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
-    from ampsched.recording.threads import PLACE, compare_threads
+    from ampsched.recording.setting import PLACE
 
     policies = options.split(policy, "policy") if policy else POLICIES
     check_request(machine, policies)
@@ -144,46 +143,30 @@ def advise(
         name, where, usual = _machine(machine, folder)
         many = _recorded_with_threads(target, name) if is_open else {}
         phases = Phases(hidden=output.is_data)
-        how: dict[str, Any] = {
-            "speedup": speedup,
-            "usual_speedup": usual,
-            "repeat": repeat,
-            "margin": margin,
-            "anyway": anyway,
-            "progress": phases.progress,
-        }
         try:
-            threads = None
-            if many:
-                phases.begin("comparing numbers of threads")
-                threads = compare_threads(many, name, **how)
-                best = threads.best.threads
-                recording, command = many[best], _with_threads(target, best)
             found = answer(
-                recording,
+                many or recording,
                 name,
                 policies,
+                speedup=speedup,
+                usual_speedup=usual,
                 goal=cast("GoalName | None", goal),
                 governor=governor,
+                repeat=repeat,
+                margin=margin,
+                anyway=anyway,
                 checked=checked,
                 step=phases.begin,
-                **how,
+                progress=phases.progress,
             )
         finally:
             phases.end()
 
     def text(console: Console) -> None:
-        for line in [
-            *_thread_lines(threads, where),
-            *lines(found, where, command, is_chosen=threads is not None),
-        ]:
+        for line in lines(found, where, command):
             console.print(line, soft_wrap=True)
 
-    output.show(
-        value=lambda: found.to_dict() | {"threads": threads and threads.to_dict()},
-        rows=lambda: found.to_dict()["choices"],
-        text=text,
-    )
+    output.show(value=found.to_dict, rows=lambda: found.to_dict()["settings"], text=text)
     reporting.advice(html, found, where, quiet=output.is_data)
 
 
@@ -215,21 +198,15 @@ def _record(command: list[str], out: Path) -> Check | None:
     return tell(record(command, out).recording, out)
 
 
-def _with_threads(target: list[str], count: int) -> list[str]:
-    """The command with a number of threads."""
-    from ampsched.recording.threads import PLACE
-
-    return [word.replace(PLACE, str(count)) for word in target]
-
-
 def _recorded_with_threads(target: list[str], machine: str) -> dict[int, Path]:
     """Recordings of a command by the number of threads."""
     from ampsched.cli.recording import default_out
-    from ampsched.recording.threads import thread_counts
+    from ampsched.recording.cores import thread_counts
+    from ampsched.recording.setting import Setting
 
     found = {}
     for count in thread_counts(Catalog.shipped().machine(machine)):
-        command = _with_threads(target, count)
+        command = Setting(threads=count).with_threads(target)
         out = default_out(command).with_suffix(f".{count}{RECORDING}")
         _record(command, out)
         found[count] = out
@@ -249,26 +226,8 @@ def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
     return str(folder / "this-computer" / "machine.toml"), typed.HERE, speedup
 
 
-def _thread_lines(threads: Threads | None, where: str) -> list[str]:
-    """How many threads are best on which cores, under the baseline."""
-    if threads is None:
-        return []
-    shown = threads.settings[:SHOWN]
-    width = max(len(each.name) for each in shown)
-
-    def line(each: Setting) -> str:
-        change = paired(each.draws, threads.usual.draws)
-        value = TURNAROUND.text(fmean(each.draws))
-        return f"  {each.name:<{width}}  {value}  {change.mean:+7.1%} ±{change.half_width:.1%}"
-
-    told = f"{threads.usual.name} take {TURNAROUND.text(fmean(threads.usual.draws))}"
-    best = f"best {len(shown)} of {len(threads.settings)}"
-    now = f"the rest is about {threads.best.threads} of them:"
-    return [*threads.answer(where), "", f"{told}; {best}:", *map(line, shown), "", now, ""]
-
-
-def lines(advice: Advice, where: str, command: list[str], *, is_chosen: bool = False) -> list[str]:
-    """The answer, in some twenty lines; `is_chosen`: the command has the number of threads that is best."""
+def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
+    """The answer, in some twenty lines."""
     from ampsched.recording.advice import BASELINE
     from ampsched.recording.summary import follows_text
 
@@ -293,7 +252,7 @@ def lines(advice: Advice, where: str, command: list[str], *, is_chosen: bool = F
             if smt
         ),
         *([advice.clocks] if advice.clocks else []),
-        *(f"note: {each}" for each in advice.dropped),
+        *(f"note: {each}" for each in (*advice.left_out, *advice.dropped)),
         *advice.notes[-1:] * (where.partition(":")[0] == THIS),
     ]
     if advice.sharing is not None:
@@ -302,23 +261,42 @@ def lines(advice: Advice, where: str, command: list[str], *, is_chosen: bool = F
             f"loops: {advice.sharing.share:.0%} of its work is shares of loops; taken piece by piece, as by a task "
             f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
         )
-    last = typed.line(advice, where, command, is_chosen=is_chosen)
-    return [*told, *_core_lines(advice, where), last]
+    return [*told, *_setting_lines(advice), *_part_lines(advice), typed.line(advice, where, command)]
 
 
-def _core_lines(advice: Advice, where: str) -> list[str]:
-    """What some of the cores only would make of it."""
-    shown = advice.on_cores[:SHOWN]
-    width = max((len(f"{each.name} ({each.cores.list})") for each in shown), default=0)
-    told = [
-        f"  {f'{each.name} ({each.cores.list})':<{width}}  {_change(advice, each.change, fmean(each.draws))}"
-        for each in shown
+def _setting_lines(advice: Advice) -> list[str]:
+    """The best settings of threads, cores and clocks: what the table of policies does not show."""
+    others = [each for each in advice.found.tried if each.setting.effort(advice.usual) % 8]
+    shown = others[:SHOWN]
+    if not shown:
+        return []
+    texts = [_setting_text(each) for each in shown]
+    width = max(map(len, texts))
+    rows = [
+        f"  {text:<{width}}  {_change(advice, each.change, each.value)}"
+        for text, each in zip(texts, shown, strict=True)
     ]
-    return (
-        [f"which cores? some only, as by taskset (best {len(shown)} of {len(advice.on_cores)}):", *told]
-        if told
-        else []
-    )
+    return [f"other settings: {len(others)} of {advice.found.count} tried came near; the best:", *rows]
+
+
+def _setting_text(tried: Tried) -> str:
+    cores = tried.setting.cores
+    return f"{tried.setting.name}{f' ({cores.list})' if cores else ''}"
+
+
+def _part_lines(advice: Advice) -> list[str]:
+    """What each part of the advised setting earns, if it has several; why it is not the best, if it is not."""
+    advised, best, parts = advice.advised, advice.setting.best, advice.parts
+    told = []
+    if advice.is_worth_it and advised.name != best:
+        told.append(
+            f"advised: {advised.name}, no worse than {best} within {100 * advice.setting.margin:.3g} %, and less effort"
+        )
+    if len(parts) > 2:
+        pairs = pairwise(parts)
+        each = (f"{mine.value / before.value - 1:+.1%} {mine.setting.name}" for before, mine in pairs)
+        told.append(f"part by part: {'; then '.join(each)}")
+    return told
 
 
 def _choice_lines(advice: Advice) -> list[str]:

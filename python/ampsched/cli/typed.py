@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ampsched._core import InputError
@@ -10,77 +11,85 @@ from ampsched.catalog import THIS
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice
-    from ampsched.recording.cores import Cores
+    from ampsched.recording.search import Tried
+    from ampsched.recording.setting import Setting
 
 HERE = "this computer"
 """What this computer is called in answers, if nobody has named a machine."""
 
 
-def line(advice: Advice, where: str, command: list[str], *, is_chosen: bool) -> str:
+def line(advice: Advice, where: str, command: Sequence[str]) -> str:
     """The last line of an answer.
 
     Args:
         advice: The answer.
         where: What the machine is called.
         command: The command that was recorded; empty if a recording was given.
-        is_chosen: Whether the command has a number of threads that is best, so that it is an answer by itself.
     """
-    target = f"-- {shlex.join(command)}" if command else advice.target
-    is_here = where == HERE or where.partition(":")[0] == THIS
-    found = _found(advice, where, target, is_here=is_here) or (shlex.join(command) if is_chosen else "")
+    words = command or advice.target
+    if is_here(where):
+        return f"here: {_here(advice, where, words)}"
+    found = advice.choices_of_settings
+    return f"on {where}: {_there(found[0].setting, where, words) if found else _usual(advice, words)}"
+
+
+def is_here(where: str) -> bool:
+    """Whether a machine's name means this computer."""
+    return where == HERE or where.partition(":")[0] == THIS
+
+
+def runnable(advice: Advice) -> Tried | None:
+    """The first of the settings that are worth it that can run on this computer; none if there is none."""
+    found = (each for each in advice.choices_of_settings if not _is_refused(each.setting))
+    return next(found, None)
+
+
+def _here(advice: Advice, where: str, words: Sequence[str]) -> str:
+    """What to type on this computer, and why it is not the best if it is not."""
+    found = advice.choices_of_settings
     if not found:
-        from ampsched.recording.advice import BASELINE
+        return _usual(advice, words)
+    best, can = found[0], runnable(advice)
+    policy = best.setting.policy
+    refused = f"{policy} cannot run (see: ampsched live doctor)"
+    if can is None:
+        return f"{refused}; on virtual cores: ampsched vm run --policy {policy} ..."
+    run = _typed(can.setting, where, words)
+    return run if can == best else f"{refused}, {can.setting.name} can ({can.change.mean:+.1%}): {run}"
 
-        found = f"leave it as it is, under {BASELINE}"
-    return f"{'here' if is_here else f'on {where}'}: {found}"
 
-
-def _found(advice: Advice, where: str, target: str, *, is_here: bool) -> str:
-    """The command; empty if everything may stay as it is."""
+def _there(setting: Setting, where: str, words: Sequence[str]) -> str:
     from ampsched.recording.advice import BASELINE
 
-    cores = advice.best_on_cores
-    if cores is not None and cores.policy == BASELINE:
-        return _on_cores(target, _numbers(cores.cores, where))
-    if cores is not None and not (is_here and _is_refused(cores.policy)):
-        # A live session gives threads to the cores that it may use itself.
-        run = f"taskset --cpu-list {_numbers(cores.cores, where)} {_live(cores.policy, target)}"
-        return run if is_here else f"{run} (if ampsched live doctor there allows it)"
-    if not (advice.is_worth_it and advice.suggested):
-        return ""
-    if not is_here:
-        return f"{_live(advice.suggested[0].policy, target)} (if ampsched live doctor there allows it)"
-    best = advice.suggested[0].policy
-    for choice in advice.suggested:
-        if not _is_refused(choice.policy):
-            run = _live(choice.policy, target)
-            refused = f"{best} cannot run (see: ampsched live doctor), {choice.policy} can"
-            return run if choice.policy == best else f"{refused} ({choice.change.mean:+.1%}): {run}"
-    return f"{best} cannot run (see: ampsched live doctor); on virtual cores: ampsched vm run --policy {best} ..."
+    run = _typed(setting, where, words)
+    return run if setting.policy == BASELINE else f"{run} (if ampsched live doctor there allows it)"
 
 
-def _is_refused(policy: str) -> bool:
-    """Whether no back end can run a policy on this computer."""
+def _usual(advice: Advice, words: Sequence[str]) -> str:
+    """That everything may stay as it is; with a number of threads, the command for it."""
+    from ampsched.recording.advice import BASELINE
+
+    if advice.usual.threads is None:
+        return f"leave it as it is, under {BASELINE}"
+    return shlex.join(advice.usual.argv(words))
+
+
+def _typed(setting: Setting, where: str, words: Sequence[str]) -> str:
+    clocks = f"cpupower frequency-set --governor {setting.governor} && " if setting.governor else ""
+    # Parts of a machine are numbered anew, so of these nobody knows what Linux calls them.
+    is_part = ":" in where and where.partition(":")[0] != THIS
+    return clocks + shlex.join(setting.argv(words, "CPUS" if is_part else None))
+
+
+def _is_refused(setting: Setting) -> bool:
+    """Whether no back end can run a setting's policy on this computer."""
     from ampsched.live.program import refusal
+    from ampsched.recording.advice import BASELINE
 
+    if setting.policy == BASELINE:
+        return False
+    # A live session gives threads to the cores that it may use itself, whatever `taskset` says of its program.
     try:
-        return bool(refusal(policy, []))
+        return bool(refusal(setting.policy, []))
     except InputError:
         return True
-
-
-def _live(policy: str, target: str) -> str:
-    return f"ampsched live run --policy {policy} {target}"
-
-
-def _numbers(cores: Cores, where: str) -> str:
-    """The cores' numbers; parts of a machine are numbered anew, so of these nobody knows what Linux calls them."""
-    is_part = ":" in where and where.partition(":")[0] != THIS
-    return "CPUS" if is_part else cores.list
-
-
-def _on_cores(target: str, cpus: str) -> str:
-    """The target on some of the cores only."""
-    if target.startswith("--pid"):
-        return f"taskset --all-tasks --cpu-list --pid {cpus} PID"
-    return f"taskset --cpu-list {cpus} {target.removeprefix('-- ')}"

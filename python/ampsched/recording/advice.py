@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 from ampsched import api
-from ampsched._core import InputError, Machine
+from ampsched._core import InputError, Machine, Recording
 from ampsched.catalog import Catalog, machine_note
 from ampsched.comparison import Comparison, per_seed
 from ampsched.execution import Progress
@@ -20,13 +19,14 @@ from ampsched.placed import NOISE
 from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, Check, check
 from ampsched.recording.conditions import Conditions, pose
-from ampsched.recording.cores import Cores, core_sets
 from ampsched.recording.files import load
 from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, has_power, metric_of
 from ampsched.recording.model_error import ModelError, model_error
-from ampsched.recording.refusal import FIRST_CHOICE, reasons, reasons_before, text_of
+from ampsched.recording.refusal import FIRST_CHOICE, Reason, reasons, reasons_before, text_of
 from ampsched.recording.replay import Sharing as SharingWord
-from ampsched.recording.speedups import known_speedup
+from ampsched.recording.search import Found, Step, Trials, Tried, search, steps
+from ampsched.recording.setting import Setting
+from ampsched.recording.speedups import Speedup, known_speedup
 from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import MARGIN, MARGIN_RANGE, Verdict, judge, sentences
 
@@ -58,8 +58,6 @@ SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
 ENERGY = "no energy model"
 """What machines without power lack, which nobody needs to know who has not asked for energy."""
 
-Step = Callable[[str], object]
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -74,28 +72,6 @@ class Choice:
     policy: str
     change: Estimate
     value: Estimate | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OnCores:
-    """A policy for the program while it may use some of the cores only.
-
-    Attributes:
-        cores: Which.
-        policy: The policy; the baseline: only ``taskset`` is needed.
-        change: Of what the goal compares, against the baseline on all cores.
-        draws: What the goal compares, of each draw.
-    """
-
-    cores: Cores
-    policy: str
-    change: Estimate
-    draws: tuple[float, ...]
-
-    @property
-    def name(self) -> str:
-        """Such as ``linux, only big``."""
-        return f"{self.policy}, {self.cores.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +104,14 @@ class Advice:
         sharing: What sharing loops would gain; none if the program has hardly any.
         notes: What the replay honours differently.
         comparison: The runs behind it.
-        target: Arguments of ``ampsched live run`` for the same program.
+        target: The recorded command; ``--pid PID`` of a program that ran already.
         model_error: How far predictions of such programs were off where that was measured.
         verdict: What may be said of the best policy.
-        on_cores: The baseline and the best policy on some of the cores only, the best first.
-        setting: What may be said of the best of all: a policy, some of the cores, or both.
+        found: All settings that were tried: threads, cores, policies, clocks.
+        usual: What they are measured against: the baseline on all cores, with the most threads.
+        setting: What may be said of the best setting.
         conditions: Under which they were compared, in words.
+        left_out: Numbers of threads that were not tried, and why, a sentence each.
         overridden: Why it is no basis of advice, if it was asked for all the same, a reason each.
         clocks: How clocks are bounded as in the trace, or why not; empty if nothing is known of that.
     """
@@ -150,13 +128,15 @@ class Advice:
     sharing: Sharing | None
     notes: tuple[str, ...]
     comparison: Comparison
-    target: str
+    target: tuple[str, ...]
     model_error: ModelError
     verdict: Verdict
-    on_cores: tuple[OnCores, ...]
+    found: Found
+    usual: Setting
     setting: Verdict
     conditions: tuple[str, ...]
     clocks: str = ""
+    left_out: tuple[str, ...] = ()
     overridden: tuple[str, ...] = ()
 
     @property
@@ -180,40 +160,44 @@ class Advice:
 
     def answer(self, machine: str) -> list[str]:
         """The answer in lines, with a name for the machine."""
-        told = sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
+        told = sentences(self.setting, self.name, machine, self.metric.name, self.metric.text)
         return [*([f"no basis of advice: {'; '.join(self.overridden)}"] if self.overridden else []), *told]
 
     @property
-    def best_on_cores(self) -> OnCores | None:
-        """The cores to use and the policy there, if that is the best setting and worth it.
+    def choices_of_settings(self) -> list[Tried]:
+        """What may be run, in this order; empty if nothing is worth it.
 
-        Cores under the baseline come first if they are no worse: they need nothing but ``taskset``; then the best
-        policy on all cores.
+        First what is no worse than the best, the least effort first; then what is better than the usual setting by more
+        than chance.
         """
         if not self.setting.is_worth_it:
-            return None
-        simple = (
-            each for each in self.on_cores if each.policy == BASELINE and each.name in self.setting.alike
+            return []
+        alike = set(self.setting.alike)
+        better = [each for each in self.found.tried if each.change.high < 0]
+        return sorted(
+            better,
+            key=lambda each: (
+                (0, each.setting.effort(self.usual), each.setting.policy != FIRST_CHOICE)
+                if each.setting.name in alike
+                else (1, 0, False)
+            ),
         )
-        found = next(simple, None)
-        if found is None and self.verdict.best not in self.setting.alike:
-            found = next((each for each in self.on_cores if each.name == self.setting.best), None)
-        return found
 
     @property
-    def suggested(self) -> tuple[Choice, ...]:
-        """What to run, in this order, of what is faster than the baseline by more than its interval.
+    def advised(self) -> Setting:
+        """The setting to take: the usual one if no other is worth it."""
+        found = self.choices_of_settings
+        return found[0].setting if found else self.usual
 
-        The best first, but :data:`FIRST_CHOICE` before all if it is no worse.
-        """
-        faster = [choice for choice in self.choices if choice.change.high < 0]
-        first = FIRST_CHOICE if FIRST_CHOICE in self.equals else self.best.policy
-        return tuple(sorted(faster, key=lambda choice: choice.policy != first))
+    @property
+    def parts(self) -> list[Tried]:
+        """What each part of the advised setting earns: from the usual one on, a part more each."""
+        return [each for each in map(self.found.of, steps(self.usual, self.advised)) if each]
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the best policy is better than the baseline, as far as one can know."""
-        return self.verdict.is_worth_it
+        """Whether the best setting is better than the usual one, as far as one can know."""
+        return self.setting.is_worth_it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -232,11 +216,10 @@ class Advice:
             "baseline_s": self.baseline_value.mean if self.goal.name == "time" else None,
             "is_worth_it": self.is_worth_it,
             "verdict": asdict(self.verdict),
-            "on_cores": [
-                {"cores": each.cores.name, "cpus": list(each.cores.cpus), "policy": each.policy}
-                | {"change": each.change.mean, "half_width": each.change.half_width}
-                for each in self.on_cores
-            ],
+            "settings": [each.to_dict() for each in (*self.found.tried, *self.found.ruled_out)],
+            "usual": self.usual.name,
+            "advised": self.advised.name,
+            "parts": [each.to_dict() for each in self.parts],
             "setting": asdict(self.setting),
             "text": self.answer(self.machine),
             "conditions": list(self.conditions),
@@ -256,7 +239,7 @@ class Advice:
             "sharing": None
             if self.sharing is None
             else {"share": self.sharing.share, "change": self.sharing.change.mean},
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.left_out],
         }
 
 
@@ -273,7 +256,7 @@ def check_request(machine: str | Machine | None, policies: Sequence[str]) -> Non
 
 
 def advise(
-    path: Path,
+    path: Path | Mapping[int, Path],
     machine: str | Machine,
     policies: Sequence[str] = POLICIES,
     *,
@@ -289,53 +272,49 @@ def advise(
     step: Step | None = None,
     progress: Progress | None = None,
 ) -> Advice:
-    """Compares policies for a recorded program on a machine.
+    """Finds the best setting of a recorded program on a machine: policy, cores and number of threads.
 
     Args:
-        path: The recording.
+        path: The recording; or several by the number of threads, of which the greatest is the usual one.
         machine: The machine.
         policies: Policies; the baseline is added if it is not the first of them.
         speedup: The program's speed on the fastest kind of core by that on the slowest, if it is known.
         usual_speedup: That of small programs on this machine, if it was measured: better than nothing.
         goal: What counts; by default what fits the recording, see `goals.goal_of`.
-        governor: Who sets clocks; by default Linux's if the goal is not time and the machine has several.
+        governor: Who sets clocks; by default Linux's if the goal is not time and the machine has several. If energy
+            counts and none is named, others are tried, too.
         repeat: Number of draws: of the system's noise and of amounts of work.
         margin: By how much worse than the best others may be and still count as no worse: 0.01 is 1 %.
         jobs: Processors to use; 0: all.
         anyway: Go on even if the program has failed or hardly worked, or its replay is no basis.
-        checked: What `check` has found of it, if it has been asked.
+        checked: What `check` has found of the usual recording, if it has been asked.
         step: Called with what is done next, in words.
         progress: Called with the number of finished simulations of that step and of all.
 
     Raises:
         InputError: Something does not exist or is wrong, the program has failed or worked less than `WORK_MIN_NS`, the
             replay misses the recording by more than `MISS_MAX` or breaks a law, or less than `FOLLOWS_MIN` of its time
-            follows the cores though the goal is time.
+            follows the cores though the goal is time. Of several recordings only the usual one's faults are errors;
+            others are left out, which a note says.
     """
     MARGIN_RANGE.check("margin", margin)
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
-    recording = load(path)
-    asked = goal_of(recording, catalog.machine(machine), goal, governor)
-    against = reasons_before(recording)
-    if against and not anyway:
-        raise InputError(text_of(path, against[0]))
-    if checked is None:
-        tell("replaying on the recording's own cores, on others and on one")
-        checked = check(recording, path, catalog)
-    against += reasons(recording, checked, asked)
-    if against and not anyway:
-        raise InputError(text_of(path, against[0]))
+    where = catalog.machine(machine)
+    counts, paths = _by_threads(path)
+    recording = load(paths[0])
+    asked = goal_of(recording, where, goal, governor)
+    tell("replaying on the recording's own cores, on others and on one")
+    against, checked = _checked(recording, paths[0], catalog, asked, checked, anyway=anyway)
     if asked.name != "time" and tuple(policies) == POLICIES:
-        policies = [*policies, *FOR_CLOCKS[: 1 + has_power(catalog.machine(machine))]]
+        policies = [*policies, *FOR_CLOCKS[: 1 + has_power(where)]]
     names = list(dict.fromkeys([BASELINE, *policies]))
     if len(names) == 1:
         raise InputError(f"{BASELINE} is the baseline: name a policy that it is compared with")
     info = json.loads(recording.info)
     known = known_speedup(info, catalog, machine, speedup, usual_speedup)
-    conditions = pose(catalog, recording, path, known)
-    clocks = with_held_clocks(catalog.machine(machine), conditions.workload, asked.governor != "none").note
-    tell(f"comparing {len(names)} policies")
+    conditions = pose(catalog, recording, paths[0], known)
+    clocks = with_held_clocks(where, conditions.workload, asked.governor != "none").note
     settings: dict[str, Any] = {
         "noise": NOISE,
         "jobs": jobs,
@@ -343,6 +322,7 @@ def advise(
         "governor": asked.governor,
         "energy": asked.has_energy,
     }
+    tell(f"comparing {len(names)} policies")
     comparison = api.compare(machine, conditions.workload, names, repeat=repeat, **settings)
     metric, errors = metric_of(asked, comparison), model_error(recording, checked.follows)
     choices = _choices(comparison, metric)
@@ -350,22 +330,22 @@ def advise(
     if known.ratio is None:
         for word, like in (("little", SLOW_PROFILE), ("much", FAST_PROFILE)):
             tell(f"the same if it gains {word} from fast cores")
-            other = pose(catalog, recording, path, known, like=like).workload
+            other = pose(catalog, recording, paths[0], known, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
             best_if[word] = _choices(varied, metric)[0].policy
+    posed, left_out = _others(catalog, counts[1:], paths[1:], where, asked, known, anyway=anyway)
+    usual = Setting(BASELINE, counts[0])
+    trials = Trials(where, {counts[0]: conditions, **posed}, usual, metric, settings)
     draws = {policy: metric.draws(comparison, policy) for policy in comparison.policies}
+    trials.known.update({Setting(policy, counts[0]): tuple(each) for policy, each in draws.items()})
+    found = search(trials, repeat, with_clocks=asked.has_energy and governor is None, step=tell)
     decide = partial(
         judge,
         errors=errors.of_changes if asked.name == "time" else None,
         of_shares=metric.is_share,
         margin=margin,
     )
-    verdict = decide(draws)
-    tried = dict.fromkeys([BASELINE, verdict.best])
-    tell("the same on some of the cores")
-    on_cores = _on_cores(
-        conditions, catalog.machine(machine), tuple(tried), comparison, metric, repeat, settings
-    )
+    all_draws = {usual.name: trials.known[usual]} | {each.setting.name: each.draws for each in found.tried}
     return Advice(
         name=info["name"],
         machine=comparison.mixes()[0][0],
@@ -377,26 +357,86 @@ def advise(
         speedup=known.text,
         best_if=best_if,
         sharing=_sharing(conditions, machine, comparison, repeat, settings) if asked.name == "time" else None,
-        notes=(*conditions.notes, *filter(None, [clocks]), *machine_note(catalog.machine(machine))),
+        notes=(*conditions.notes, *filter(None, [clocks]), *machine_note(where)),
         conditions=(*(note for note in comparison.notes if note != clocks), *conditions.texts),
         clocks=clocks,
+        left_out=tuple(left_out),
         overridden=tuple(each.why for each in against),
         comparison=comparison,
         target=_target(info),
         model_error=errors,
-        verdict=verdict,
-        on_cores=tuple(on_cores),
-        setting=decide({**draws, **{each.name: each.draws for each in on_cores}}),
+        verdict=decide(draws),
+        found=found,
+        usual=usual,
+        setting=decide(all_draws),
     )
 
 
-def _target(info: Mapping[str, Any]) -> str:
+def _by_threads(path: Path | Mapping[int, Path]) -> tuple[list[int | None], list[Path]]:
+    """Numbers of threads and their recordings, the greatest number first."""
+    if isinstance(path, Path):
+        return [None], [path]
+    if not path:
+        raise InputError("no recording is given: how many threads can only be told from several")
+    counts = sorted(path, reverse=True)
+    return list(counts), [path[each] for each in counts]
+
+
+def _checked(
+    recording: Recording,
+    path: Path,
+    catalog: Catalog,
+    goal: Goal,
+    checked: Check | None = None,
+    *,
+    anyway: bool,
+) -> tuple[list[Reason], Check]:
+    """Why a recording is no basis of advice, and how good its replay is.
+
+    Raises:
+        InputError: It is none, unless that shall be overridden.
+    """
+    against = reasons_before(recording)
+    if against and not anyway:
+        raise InputError(text_of(path, against[0]))
+    checked = checked or check(recording, path, catalog)
+    against += reasons(recording, checked, goal)
+    if against and not anyway:
+        raise InputError(text_of(path, against[0]))
+    return against, checked
+
+
+def _others(
+    catalog: Catalog,
+    counts: Sequence[int | None],
+    paths: Sequence[Path],
+    machine: Machine,
+    goal: Goal,
+    known: Speedup,
+    *,
+    anyway: bool,
+) -> tuple[dict[int | None, Conditions], list[str]]:
+    """The conditions of recordings with other numbers of threads, and why some are left out."""
+    posed: dict[int | None, Conditions] = {}
+    left_out = []
+    for count, path in zip(counts, paths, strict=True):
+        recording = load(path)
+        try:
+            _checked(recording, path, catalog, goal, anyway=anyway)
+        except InputError as error:
+            left_out.append(f"{count} threads are left out: {error}")
+            continue
+        posed[count] = pose(catalog, recording, path, known)
+    return posed, left_out
+
+
+def _target(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """The recorded command; words that stand for it if that is not known, or it ran already."""
     if info.get("window_ns") is not None:
-        return "--pid PID"
+        return ("--pid", "PID")
     # An escape stands for a byte that is no text.
-    words = info.get("command", [])
-    is_known = words and not any("\\" in word for word in words)
-    return f"-- {shlex.join(words) if is_known else 'COMMAND'}"
+    words = tuple(info.get("command", []))
+    return words if words and not any("\\" in word for word in words) else ("COMMAND",)
 
 
 def _sharing(
@@ -416,27 +456,6 @@ def _sharing(
     shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
     first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
     return Sharing(share, metric_of(TIME, shared).change(second, first))
-
-
-def _on_cores(
-    conditions: Conditions,
-    machine: Machine,
-    policies: tuple[str, ...],
-    comparison: Comparison,
-    metric: Metric,
-    repeat: int,
-    settings: dict[str, Any],
-) -> list[OnCores]:
-    """What some policies make of the program on some of the cores, the best first."""
-    first = comparison.select(*comparison.mixes()[0], BASELINE)
-    found = []
-    for cores in core_sets(machine):
-        workload = conditions.workload.on_cores(machine, cores.cpus)
-        compared = api.compare(machine, workload, policies, repeat=repeat, limits=False, **settings)
-        for policy in policies:
-            change = metric.change(compared.select(*compared.mixes()[0], policy), first)
-            found.append(OnCores(cores, policy, change, tuple(metric.draws(compared, policy))))
-    return sorted(found, key=lambda each: each.change.mean)
 
 
 def _choices(comparison: Comparison, metric: Metric) -> list[Choice]:

@@ -51,6 +51,11 @@ def core_sets(machine: Machine) -> list[Cores]:
     return [Cores(name, tuple(sorted(cpus))) for cpus, name in found.items()]
 
 
+def thread_counts(machine: Machine) -> list[int]:
+    """Numbers of threads that are worth a try, ascending: as many as each set of cores has, and as all cores."""
+    return sorted({len(each.cpus) for each in core_sets(machine)} | {len(machine.cluster_of_core)})
+
+
 def _by_class(machine: Machine) -> Iterator[tuple[str, frozenset[int]]]:
     """All cores; those of the fastest class, of the two fastest, and so on; those of the slowest."""
     classes = sorted({row[4] for row in machine.clusters}, reverse=True)

@@ -23,6 +23,7 @@ from ampsched.execution import Run
 from ampsched.governor import Governors
 from ampsched.recording.frames import Frames
 from ampsched.statistics import Estimate, estimate
+from ampsched.uncertainty import paired
 
 GoalName = Literal["time", "frames", "latency", "energy", "edp"]
 GOALS: dict[GoalName, str] = {
@@ -63,8 +64,13 @@ class Metric:
         """Of runs against a reference, paired by seed: -0.1 is 10 % less, or 10 points less of shares."""
         if not self.is_share:
             return change(runs, reference, self.value)
-        pairs = zip(per_seed(runs, self.value), per_seed(reference, self.value), strict=True)
-        return estimate([mine - other for mine, other in pairs])
+        return self.difference(per_seed(runs, self.value), per_seed(reference, self.value))
+
+    def difference(self, mine: Sequence[float], others: Sequence[float]) -> Estimate:
+        """Of draws against others that met the same, as `change` tells it."""
+        if not self.is_share:
+            return paired(mine, others)
+        return estimate([one - other for one, other in zip(mine, others, strict=True)])
 
 
 @dataclass(frozen=True, slots=True)

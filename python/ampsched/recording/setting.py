@@ -32,21 +32,25 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Such as ``linux`` or ``4 threads, linux, only big``: what differs from the usual, and the policy always."""
-        count = self.threads and f"{self.threads} thread{'' if self.threads == 1 else 's'}"
-        parts = (
-            count,
-            self.policy,
-            self.cores and self.cores.name,
-            " ".join(f"{name}={value}" for name, value in self.environment),
-            self.governor and f"governor {self.governor}",
-        )
-        return ", ".join(filter(None, parts))
+        """Such as ``linux`` or ``4 threads under linux on only big``."""
+        count = f"{self.threads} thread{'' if self.threads == 1 else 's'} under " if self.threads else ""
+        where = f" on {self.cores.name}" if self.cores else ""
+        variables = [f"{name}={value}" for name, value in self.environment]
+        governor = [f"governor {self.governor}"] if self.governor else []
+        extra = " and ".join([*variables, *governor])
+        return f"{count}{self.policy}{where}{f' with {extra}' if extra else ''}"
 
-    @property
-    def effort(self) -> int:
-        """What it takes: 0 nothing, 1 another number of threads or a variable, 2 ``taskset``, 4 a scheduler, or sums."""
-        return 4 * (self.policy != LINUX) + 2 * (self.cores is not None) + bool(self.environment)
+    def effort(self, usual: Setting) -> int:
+        """What it takes instead of the usual setting.
+
+        1 another number of threads or a variable, 2 ``taskset``, 4 root's rights for clocks, 8 a scheduler; or sums.
+        """
+        return (
+            (self.threads != usual.threads or self.environment != usual.environment)
+            + 2 * (self.cores != usual.cores)
+            + 4 * (self.governor != usual.governor)
+            + 8 * (self.policy != usual.policy)
+        )
 
     def with_threads(self, command: Sequence[str]) -> list[str]:
         """A command with the number of threads at its place."""

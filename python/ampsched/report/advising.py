@@ -30,7 +30,7 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
             "The replay",
             (Facts(tuple(_facts(values))), *((Notes(tuple(values["notes"])),) if values["notes"] else ())),
         ),
-        _cores(values),
+        _settings(values),
         *(
             behind.sections
             if behind
@@ -47,25 +47,48 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
     )
 
 
-def _cores(values: Values) -> Section | None:
-    """What policies make of the program on some of the cores only."""
+def _settings(values: Values) -> Section | None:
+    """What threads, cores and clocks make of the program, beside policies."""
+    tried = values.get("settings", ())
     rows = [
         Row(
             (
-                Cell(each["cores"]),
-                Cell(" ".join(map(str, each["cpus"]))),
                 Cell(each["policy"]),
-                Cell(f"{percent(each['change'])} ±{number(100 * each['half_width'], 1)}", each["change"]),
+                *((Cell(str(each["threads"]), each["threads"]),) if each["threads"] else ()),
+                Cell(each["cores"]),
+                Cell(" ".join(map(str, each["cpus"] or ()))),
+                Cell(_extra(each)),
+                Cell(_chance(each), each["change"]),
             ),
             each["policy"],
+            each["name"] == values["advised"],
         )
-        for each in values.get("on_cores", ())
+        for each in tried
     ]
     if not rows:
         return None
-    heads = (Head("cores", False), Head("CPUs", False), Head("policy", False), Head(_metric(values).lower()))
-    note = f"As by taskset, against {values['baseline']} on all cores; {MINUS} is better."
-    return Section("Which cores?", (Table("Some of the cores only", heads, tuple(rows), note),))
+    heads = (
+        Head("policy", False),
+        *((Head("threads"),) if tried[0]["threads"] else ()),
+        Head("cores", False),
+        Head("CPUs", False),
+        Head("besides", False),
+        Head(_metric(values).lower()),
+    )
+    note = f"Against {values['usual']} on all cores; {MINUS} is better. Without ±: a single draw has ruled it out."
+    return Section(
+        "Threads, cores, policy", (Table("All settings that were tried", heads, tuple(rows), note),)
+    )
+
+
+def _extra(each: Values) -> str:
+    governor = [f"governor {each['governor']}"] if each["governor"] else []
+    return ", ".join([*(f"{name}={value}" for name, value in each["environment"].items()), *governor])
+
+
+def _chance(each: Values) -> str:
+    chance = f" ±{number(100 * each['half_width'], 1)}" if each["draws"] > 1 else ""
+    return f"{percent(each['change'])}{chance}"
 
 
 def _answer(values: Values, name: str) -> tuple[str, str]:

@@ -221,7 +221,7 @@ def test_recordings_stand_wherever_a_workload_is_asked_for(tmp_path: Path) -> No
     for wrong, message in [
         (f"{UNEVEN}:speedup=99", "speedup: 99 is not within 1 to 50"),
         (f"{UNEVEN}:speed=0", "speed: 0 is not above 0"),
-        (f"{UNEVEN}:sharing=3", "sharing: 3 is neither 0, 1 nor 2"),
+        (f"{UNEVEN}:sharing=7", "sharing: 7 is no whole number from 0 to 6"),
         (f"{UNEVEN}:sped=1", 'did you mean "speed"'),
         ("missing.ampr", "No such file"),
     ]:

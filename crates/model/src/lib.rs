@@ -29,6 +29,7 @@ mod random;
 mod reader;
 mod recorded_cores;
 mod rtapp;
+mod schedule;
 mod sensor;
 mod sharing;
 mod thermal;
@@ -79,6 +80,7 @@ pub use program::{
 pub use random::Draw;
 pub use recorded_cores::{Placed, RecordedCores};
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with, run_loop};
+pub use schedule::Schedule;
 pub use sensor::Sensor;
 pub use sharing::{Memory, Sharing};
 pub use thermal::{

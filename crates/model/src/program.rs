@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{
     Amount, Cluster, CodePtr, CoreId, CoreSet, HeldClock, Ns, ObjectId, Profile, ProfileId,
-    RecordedCores, SchedAttrs, SchedClass, TaskGroup,
+    RecordedCores, SchedAttrs, SchedClass, Schedule, TaskGroup,
 };
 
 /// What a synchronisation object is.
@@ -45,6 +45,8 @@ pub enum ObjectKind {
         chunk: u64,
         /// Threads that take part.
         participants: u32,
+        /// Who gets how many at once.
+        schedule: Schedule,
     },
     /// I/O device: requests are served in order of arrival.
     Device {

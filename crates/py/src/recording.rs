@@ -98,7 +98,7 @@ impl Recording {
     #[getter]
     fn shared_ns(&self, py: Python<'_>) -> PyResult<f64> {
         let inner = Arc::clone(&self.inner);
-        let sharing = recording::Sharing::All;
+        let sharing = recording::Sharing::Loops(ampsched_model::Schedule::Dynamic);
         let options = recording::Options { sharing, ..recording::Options::default() };
         interruptible(py, move |_| recording::replay(&inner, &options).shared_ns)
     }

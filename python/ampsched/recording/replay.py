@@ -12,7 +12,7 @@ from ampsched.files import shown
 if TYPE_CHECKING:
     from ampsched.catalog import Catalog
 
-Sharing = Literal["none", "handed-out", "all"]
+Sharing = Literal["none", "handed-out", "all", "static", "guided", "aid-static", "aid-hybrid"]
 """Who does what of shared work, each at the place of its number in parameters of recordings."""
 
 
@@ -50,7 +50,8 @@ def replayed(
         sharing: Who does what of the work that several threads share: with ``"none"`` each does what it did; with
             ``"handed-out"`` who is free takes the next chunk or task of OpenMP, or job of a pool, and a process
             that runs several programs at a time starts the next one when any of them ends; with ``"all"`` threads
-            take what several do up to a barrier or in a parallel region piece by piece, too, as in a task runtime.
+            take what several do up to a barrier or in a parallel region piece by piece, too, as in a task runtime or
+            by OpenMP's schedule ``dynamic``; with the others they take that by these schedules of loops.
         speed: Speed of the machine's fastest core by that of the recording computer's fastest.
 
     Raises:

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{Catalog, FileKind};
 use crate::{
     ClockBounds, Cluster, InputError, Machine, Object, ObjectKind, Opp, Pipeline, PowerLimit,
-    Program, Thermal, ThermalNetwork, energy_models, name_cores,
+    Program, Schedule, Thermal, ThermalNetwork, energy_models, name_cores,
 };
 
 /// A text of several lines, without a line break at the end.
@@ -368,8 +368,12 @@ fn kind_word(kind: &ObjectKind) -> String {
         ObjectKind::Queue { capacity, producers } => {
             format!("queue (capacity {capacity}, {producers} producers)")
         }
-        ObjectKind::Pool { total, chunk, participants } => {
-            format!("pool ({total} iterations, {chunk} at once, {participants} participants)")
+        ObjectKind::Pool { total, chunk, participants, schedule } => {
+            let word = if *schedule == Schedule::Dynamic { "" } else { schedule.word() };
+            let named = if word.is_empty() { String::new() } else { format!(", {word}") };
+            format!(
+                "pool ({total} iterations, {chunk} at once, {participants} participants{named})"
+            )
         }
         ObjectKind::Region(region) => {
             let window = region.window.map_or(String::new(), |most| format!(", window {most}"));

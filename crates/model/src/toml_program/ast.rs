@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::amount::AmountExpr;
 use super::sched::{Attrs, ClassExpr};
-use crate::TimerMode;
 use crate::expr::Expr;
 use crate::reader::Spot;
+use crate::{Schedule, TimerMode};
 
 /// A parameter and its default.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(crate) enum DeclKind {
     Barrier { parties: Option<Expr> },
     Semaphore { initial: Expr },
     Queue { capacity: Expr, producers: Option<Expr> },
-    Pool { total: Expr, chunk: Expr, participants: Option<Expr> },
+    Pool { total: Expr, chunk: Expr, participants: Option<Expr>, schedule: Schedule },
     Device { depth: Expr, latency_us: Expr },
     Timer { shared: bool },
     Region(Box<RegionDecl>),

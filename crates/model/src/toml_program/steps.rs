@@ -9,7 +9,7 @@ use super::sched::{CLASS_KEYS, ClassExpr, path};
 use crate::expr::Expr;
 use crate::limits::BODIES_DEPTH_MAX;
 use crate::reader::{Node, Spot, Table, quoted};
-use crate::{InputError, SPINNABLE, TimerMode};
+use crate::{InputError, SPINNABLE, Schedule, TimerMode};
 
 /// Microseconds per second: works of task graphs are in seconds.
 const US_PER_S: f64 = 1e6;
@@ -329,6 +329,20 @@ fn checked(node: &Node<'_>, params: &[&str]) -> Result<Expr, InputError> {
     expr.check_names(params, false).map(|()| expr)
 }
 
+/// The schedule of a pool.
+fn schedule(table: &Table<'_>) -> Result<Schedule, InputError> {
+    let Some(node) = table.get("schedule") else { return Ok(Schedule::default()) };
+    let word = node.word("schedule", &Schedule::ALL.map(Schedule::word))?;
+    let schedule = Schedule::of_word(word).unwrap_or_default();
+    match table.get("chunk") {
+        Some(chunk) if schedule == Schedule::Static => {
+            let message = "a static schedule has no chunks: each participant gets one block";
+            Err(chunk.spot.error(message).with_hint("leave it out, or choose another schedule"))
+        }
+        _ => Ok(schedule),
+    }
+}
+
 impl DeclKind {
     /// The keys of a kind of object.
     fn keys(class: Class) -> &'static [&'static str] {
@@ -337,7 +351,7 @@ impl DeclKind {
             Class::Barrier => &["parties"],
             Class::Semaphore => &["initial"],
             Class::Queue => &["capacity", "producers"],
-            Class::Pool => &["total", "chunk", "participants"],
+            Class::Pool => &["total", "chunk", "participants", "schedule"],
             Class::Timer => &["shared"],
             Class::Region => {
                 &["graph", "policy", "workers", "work_us", "grab_us", "create_us", "window"]
@@ -373,6 +387,7 @@ impl DeclKind {
                 total: required("total")?,
                 chunk: or("chunk", 1.0)?,
                 participants: optional("participants")?,
+                schedule: schedule(table)?,
             },
             Class::Device => {
                 DeclKind::Device { depth: or("depth", 1.0)?, latency_us: or("latency_us", 0.0)? }

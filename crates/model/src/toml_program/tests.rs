@@ -3,7 +3,9 @@
 mod forks;
 
 use super::*;
-use crate::{Amount, CodePtr, Dist, Object, ObjectId, ObjectKind, Op, ProfileId, TimerMode};
+use crate::{
+    Amount, CodePtr, Dist, Object, ObjectId, ObjectKind, Op, ProfileId, Schedule, TimerMode,
+};
 
 /// Profiles `a` and `b`.
 fn library() -> ProfileLibrary {
@@ -173,7 +175,7 @@ fn every_step_has_its_operation() {
     assert_eq!(program.code, expected);
     assert_eq!(
         program.objects[pool.index()].kind,
-        ObjectKind::Pool { total: 10, chunk: 2, participants: 1 }
+        ObjectKind::Pool { total: 10, chunk: 2, participants: 1, schedule: Schedule::Dynamic }
     );
     assert_eq!(program.objects[object("t").index()].kind, ObjectKind::Timer { shared: true });
 }
@@ -297,7 +299,7 @@ fn stated_numbers_of_threads_win() {
     let expected = [
         ObjectKind::Barrier { parties: 1 },
         ObjectKind::Queue { capacity: 1, producers: 1 },
-        ObjectKind::Pool { total: 5, chunk: 1, participants: 1 },
+        ObjectKind::Pool { total: 5, chunk: 1, participants: 1, schedule: Schedule::Dynamic },
     ];
     assert_eq!(kinds, expected);
 }

@@ -82,10 +82,11 @@ impl<'a> Usage<'a> {
             DeclKind::Queue { capacity, producers } => {
                 self.queue(index, declared, capacity, producers)?
             }
-            DeclKind::Pool { total, chunk, participants } => ObjectKind::Pool {
+            DeclKind::Pool { total, chunk, participants, schedule } => ObjectKind::Pool {
                 total: self.whole(total, 0, AMOUNT_MAX as i64)? as u64,
                 chunk: self.whole(chunk, 1, AMOUNT_MAX as i64)? as u64,
                 participants: self.participants(index, declared, participants)?,
+                schedule: *schedule,
             },
             DeclKind::Region(region) => ObjectKind::Region(self.region(index, declared, region)?),
             DeclKind::Device { depth, latency_us } => ObjectKind::Device {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ampsched_model::{
     Amount, Calibration, CodePtr, Object, ObjectId, ObjectKind, Op, Profile, ProfileId, Program,
-    SchedAttrs, ThreadSpec, TimerMode,
+    SchedAttrs, Schedule, ThreadSpec, TimerMode,
 };
 
 use super::path::Part;
@@ -129,7 +129,7 @@ impl Plan {
 
     /// Where shares begin and end that are taken piece by piece.
     fn edges(&self, sharing: Sharing) -> &HashMap<Place, Edge> {
-        if sharing == Sharing::All { &self.shares } else { &self.chunks }
+        if matches!(sharing, Sharing::Loops(_)) { &self.shares } else { &self.chunks }
     }
 
     /// A new barrier.
@@ -179,7 +179,7 @@ pub(super) fn assemble(
     plan.settle_ties(recording);
     let mut actions = std::mem::take(&mut plan.actions);
     actions.sort_unstable();
-    let mut code = Code::new(&plan, Shares::default());
+    let mut code = Code::new(&plan, Shares::of(options.sharing));
     let mut entries = write_threads(recording, options, &plan, &actions, &mut code);
     if options.sharing != Sharing::None {
         let known = std::mem::take(&mut code.shares).known();
@@ -319,9 +319,10 @@ impl Code {
         let most = u64::from(threads) * PIECES;
         let pieces =
             if let Share::Loop { chunks, .. } = share { most.min(chunks.into()) } else { most };
-        let objects = &mut self.objects;
+        let (objects, schedule) = (&mut self.objects, self.shares.schedule);
         let pool = *self.shares.pools.entry(share).or_insert_with(|| {
-            let kind = ObjectKind::Pool { total: pieces, chunk: 1, participants: threads };
+            let kind =
+                ObjectKind::Pool { total: pieces, chunk: 1, participants: threads, schedule };
             add(objects, format!("{share:?}"), kind)
         });
         let again = CodePtr(self.ops.len() as u32);
@@ -422,9 +423,15 @@ struct Shares {
     sums: HashMap<Share, (f64, u32)>,
     is_known: bool,
     pools: HashMap<Share, ObjectId>,
+    schedule: Schedule,
 }
 
 impl Shares {
+    /// Of which nothing is known yet.
+    fn of(sharing: Sharing) -> Self {
+        Self { schedule: sharing.schedule(), ..Self::default() }
+    }
+
     /// The same, to be asked.
     fn known(self) -> Self {
         Self { is_known: true, ..self }

@@ -118,7 +118,7 @@ impl MadeProgram for Replayed {
         }
         let numbered = (0..).zip(Sharing::ALL).find(|(number, _)| f64::from(*number) == sharing);
         let Some((_, sharing)) = numbered else {
-            return Err(error("sharing", format!("{sharing} is neither 0, 1 nor 2")));
+            return Err(error("sharing", format!("{sharing} is no whole number from 0 to 6")));
         };
         if !(0.0..=SPREAD_MAX).contains(&spread) {
             return Err(error("spread", format!("{spread} is not within 0 to {SPREAD_MAX}")));

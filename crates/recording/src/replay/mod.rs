@@ -23,7 +23,7 @@ mod watchdogs;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use ampsched_model::{Dist, Op, Profile, Program};
+use ampsched_model::{Dist, Op, Profile, Program, Schedule};
 
 use crate::Recording;
 use crate::interactive::interactive;
@@ -62,14 +62,30 @@ pub enum Sharing {
     /// Who is free takes what was handed out while it was done: chunks and tasks of OpenMP, and the turns of programs
     /// of which a process runs several at a time.
     HandedOut,
-    /// Threads take work up to a barrier, and in parallel regions, piece by piece from all of it, as a task runtime or
-    /// a dynamic loop would have them do; programs as before.
-    All,
+    /// Work up to a barrier, and in parallel regions, is divided anew by a loop schedule, in pieces of equal length:
+    /// dynamic, piece by piece, as a task runtime would have it, too; programs as before.
+    Loops(Schedule),
 }
 
 impl Sharing {
     /// All of them, each at the place of its number in parameters.
-    pub const ALL: [Self; 3] = [Self::None, Self::HandedOut, Self::All];
+    pub const ALL: [Self; 7] = [
+        Self::None,
+        Self::HandedOut,
+        Self::Loops(Schedule::Dynamic),
+        Self::Loops(Schedule::Static),
+        Self::Loops(Schedule::Guided),
+        Self::Loops(Schedule::AidStatic),
+        Self::Loops(Schedule::AidHybrid),
+    ];
+
+    /// By which schedule shared work is taken.
+    fn schedule(self) -> Schedule {
+        match self {
+            Self::Loops(schedule) => schedule,
+            Self::None | Self::HandedOut => Schedule::Dynamic,
+        }
+    }
 }
 
 impl Default for Options {

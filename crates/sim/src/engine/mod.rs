@@ -43,6 +43,7 @@ mod noise;
 mod objects;
 mod options;
 mod plane;
+mod pools;
 mod progress;
 mod realtime;
 mod regions;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ampsched_model::{App, Ns, Object, ObjectId, ObjectKind, ThreadId};
 
+use super::pools::{Pool, Taker};
 use super::regions::{Loaded, RegionState};
 use crate::SimError;
 
@@ -53,40 +54,6 @@ pub(super) enum ObjectState {
     Region(RegionState),
 }
 
-/// A pool that can be used again and again; a thread may be ahead of others by some uses.
-#[derive(Debug)]
-pub(super) struct Pool {
-    total: u64,
-    chunk: u64,
-    participants: u32,
-    /// Number of the oldest use in `uses`.
-    first_use: u32,
-    /// Next iteration, and threads that have seen the end, of each use in progress.
-    uses: VecDeque<(u64, u32)>,
-}
-
-impl Pool {
-    /// The next chunk of a use, or none: then the thread has seen the end of this use.
-    pub fn take(&mut self, use_number: u32) -> Option<(u64, u64)> {
-        let offset = (use_number - self.first_use) as usize;
-        while self.uses.len() <= offset {
-            self.uses.push_back((0, 0));
-        }
-        let (next, ended) = &mut self.uses[offset];
-        if *next < self.total {
-            let start = *next;
-            *next = (start + self.chunk).min(self.total);
-            return Some((start, *next));
-        }
-        *ended += 1;
-        while self.uses.front().is_some_and(|&(_, ended)| ended >= self.participants) {
-            self.uses.pop_front();
-            self.first_use += 1;
-        }
-        None
-    }
-}
-
 impl ObjectState {
     /// An object that nobody has used. Errors: a region whose graph or policy does not exist.
     pub fn new(kind: &ObjectKind) -> Result<Self, SimError> {
@@ -124,8 +91,8 @@ impl ObjectState {
                 poppers: VecDeque::new(),
                 pushers: VecDeque::new(),
             },
-            ObjectKind::Pool { total, chunk, participants } => {
-                Self::Pool(Pool { total, chunk, participants, first_use: 0, uses: VecDeque::new() })
+            ObjectKind::Pool { total, chunk, participants, schedule } => {
+                Self::Pool(Pool::new(total, chunk, participants, schedule))
             }
             ObjectKind::Device { depth, latency_ns } => {
                 Self::Device { depth, latency_ns, busy: 0, requests: VecDeque::new() }
@@ -363,9 +330,14 @@ impl Objects {
     }
 
     /// The next iterations of a pool's use.
-    pub fn take_chunk(&mut self, pool: ObjectId, use_number: u32) -> Option<(u64, u64)> {
+    pub fn take_chunk(
+        &mut self,
+        pool: ObjectId,
+        use_number: u32,
+        taker: Taker,
+    ) -> Option<(u64, u64)> {
         state!(self, pool, ObjectState::Pool(pool));
-        pool.take(use_number)
+        pool.take(use_number, taker)
     }
 
     /// Asks a device for service. Returns whether that begins at once.

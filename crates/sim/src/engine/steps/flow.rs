@@ -1,8 +1,9 @@
 //! Steps that move the program counter: loops, items of queues, iterations of pools.
 
-use ampsched_model::{Amount, CodePtr, ObjectId, ThreadId};
+use ampsched_model::{Amount, ClassId, CodePtr, ObjectId, ThreadId};
 
 use super::{Engine, Step};
+use crate::engine::pools::Taker;
 use crate::engine::threads::{Frame, Thread};
 use crate::streams;
 
@@ -46,6 +47,12 @@ pub(super) fn end_item(thread: &mut Thread, again: CodePtr) -> Step {
 }
 
 impl Engine<'_> {
+    /// The kind of core that a running thread is on.
+    fn class_under(&self, thread: ThreadId) -> ClassId {
+        let cluster = self.cores[self.sched.thread(thread).core].cluster;
+        self.setup.machine.clusters[cluster.index()].class
+    }
+
     /// Takes the next iteration of a pool: from the thread's chunk, else a new chunk.
     pub(super) fn take_iteration(
         &mut self,
@@ -65,7 +72,14 @@ impl Engine<'_> {
         };
         entry.draw = outer;
         let is_shared = rest.is_none();
-        let chunk = rest.or_else(|| self.objects.take_chunk(pool, use_number));
+        let chunk = match rest {
+            Some(_) => rest,
+            None => {
+                let class = self.class_under(thread);
+                let taker = Taker { thread, class, now_ns: self.events.now_ns() };
+                self.objects.take_chunk(pool, use_number, taker)
+            }
+        };
         if is_shared {
             self.hand_over(thread, pool);
         }

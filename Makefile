@@ -185,7 +185,7 @@ check-howto: $(BUILD)/libraries ## Follow the how-to for policies in a copy of t
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site
 	$(BIN)/python -m ampsched.docs docs/reference
-	$(BIN)/zensical build --strict --clean
+	$(BIN)/python -m tools.site
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
 	@echo "open $(BUILD)/site/index.html"

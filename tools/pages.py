@@ -6,6 +6,7 @@ for a file of that name; that of a `console` block says where its commands run, 
 installed package. A comment in the line before a block may say
 
 * `executed by FILE`: the test or tool that runs the block, and names the page;
+* `numbers vary`: those that the page shows are of one run, so text is compared with every number as 0;
 * `parsed: WHY`: not every computer can run it, so only its words are checked, and why.
 """
 
@@ -18,6 +19,9 @@ from pathlib import Path
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
 )
+_NUMBER = re.compile(r"[-+±]?\d[\d,.]*")
+_MEASURED = re.compile(r"[█-▏*]+")
+"""Bars, and the mark of the best value."""
 IN_A_CHECKOUT, IN_A_VM = "in a checkout", "in a checkout, on Debian"
 """Titles of blocks that `make check-howto` executes."""
 
@@ -36,6 +40,11 @@ class Block:
     def said(self, what: str) -> str:
         """What the comment says behind these words; empty if it does not begin with them."""
         return self.note.removeprefix(what).strip() if self.note.startswith(what) else ""
+
+    @property
+    def varies(self) -> bool:
+        """Whether its output has other numbers in every run."""
+        return self.note.startswith("numbers vary")
 
     @property
     def has_commands(self) -> bool:
@@ -102,6 +111,11 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, squeeze(printed)) is not None
 
 
+def without_numbers(line: str) -> str:
+    """The line as every run prints it: numbers as 0, no bars."""
+    return _NUMBER.sub("0", _MEASURED.sub("", line))
+
+
 def first_missing(shown: list[str], printed: list[str]) -> str | None:
     """The first shown line that is not printed, in this order."""
     rest = iter(printed)
@@ -111,8 +125,14 @@ def first_missing(shown: list[str], printed: list[str]) -> str | None:
     return None
 
 
-def run(command: Command, folder: Path, environment: Mapping[str, str]) -> None:
+def run(command: Command, folder: Path, environment: Mapping[str, str], *, vary: bool = False) -> None:
     """Executes a command and compares.
+
+    Args:
+        command: With the output that the page shows.
+        folder: Where it runs.
+        environment: Of the command.
+        vary: Whether numbers differ from run to run.
 
     Raises:
         AssertionError: If it fails, or does not print what the page shows.
@@ -130,7 +150,10 @@ def run(command: Command, folder: Path, environment: Mapping[str, str]) -> None:
     assert result.returncode == (2 if refused else 0), (
         f"{command.line} returned {result.returncode}\n{everything}"
     )
-    missing = first_missing(command.output, everything.splitlines())
+    shown, printed = command.output, everything.splitlines()
+    if vary:
+        shown, printed = list(map(without_numbers, shown)), list(map(without_numbers, printed))
+    missing = first_missing(shown, printed)
     assert missing is None, f"{command.line} does not print\n  {missing}\nbut\n{everything}"
 
 

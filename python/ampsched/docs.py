@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import get_args
@@ -31,31 +32,50 @@ from ampsched.tasks import task_policies, task_programs
 from ampsched.words import Group, Word, plain, words
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
+COMMANDS = "commands"
+"""Folder of the commands' pages, beside the page of the command line."""
 POLICY_PICTURES = "policies"
-"""Folder beside the page of policies."""
+"""Folder of the policies' pages and pictures, beside the page of policies."""
 SECTIONS = ("Args", "Returns", "Raises", "Example")
 
 
 def cli_page() -> str:
-    """All commands with their options."""
-    parts = [
+    """All commands, each with a link to its page."""
+    return page(
         NOTE,
         "# Command line",
         "Whatever is wrong with the input is reported in one line that begins with `error:`, with exit code 2. "
         "`ampsched --install-completion` makes the shell complete commands, options and names.",
         "Machines and workloads are named as `ampsched list` shows them, or by the path of a file. A byte of a name that "
         "is no UTF-8 is shown as `%ff`. Files take at most 4 GiB, of memory 250 times their length and 256 MiB at least.",
-    ]
+        _entries(
+            (f"[`ampsched {name}`]({COMMANDS}/{_file(name)})", _first_line_of(command.help))
+            for name, command in commands(_root())
+        ),
+    )
+
+
+def command_page(name: str, command: TyperCommand) -> str:
+    """A command with its options and examples."""
+    context = typer.Context(command, info_name=f"ampsched {name}")
+    records = filter(None, (param.get_help_record(context) for param in command.params))
+    parts = [NOTE, f"# ampsched {name}", inspect.cleandoc(command.help or "")]
+    parts.append(_entries((_code(head), text) for head, text in records))
+    return page(*filter(None, [*parts, command.epilog or ""]))
+
+
+def _root() -> TyperGroup:
     root = get_command(app)
     assert isinstance(root, TyperGroup)
-    for name, command in commands(root):
-        context = typer.Context(command, info_name=f"ampsched {name}")
-        parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
-        records = [param.get_help_record(context) for param in command.params]
-        if records:
-            parts.append(_entries((_code(head), text) for head, text in filter(None, records)))
-        parts.append(command.epilog or "")
-    return page(*parts)
+    return root
+
+
+def _file(command: str) -> str:
+    return f"{command.replace(' ', '-')}.md"
+
+
+def _first_line_of(text: str | None) -> str:
+    return inspect.cleandoc(text or "").split("\n\n")[0]
 
 
 def commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, TyperCommand]]:
@@ -68,7 +88,7 @@ def commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, TyperCo
 
 
 def policies_page() -> str:
-    """All policies with their documentation and parameters."""
+    """All policies, each with a link to its page."""
     parts = [
         NOTE,
         "# Policies",
@@ -78,21 +98,22 @@ def policies_page() -> str:
         "Means over the mixes of the COLAB paper on two big and two little cores with one frequency each, with true "
         "speed-ups; further left is better. Policies that save energy, set clocks or need other machines cannot show "
         "here what they are for. [Reports](../reports/claims.md) compare policies on their own papers' workloads.",
-        "Each policy has a picture. On the left are six threads on two big and two little cores (Exynos 5422, with power and "
+        "Each policy's page has a picture. On the left are six threads on two big and two little cores (Exynos 5422, with power and "
         "clocks), 0.2 s from the middle of a run: three that only compute and gain more or less from a big core, two that "
         "share a lock, and one that sleeps most of the time. On the right is the policy's place among all (grey) in the two "
         "quantities of the figure above.",
-        _index(policies()),
+        _entries((f"[`{info.name}`]({POLICY_PICTURES}/{info.name}.md)", info.summary) for info in policies()),
     ]
-    for info in policies():
-        head, summary, *rest = _chapter(info)
-        parts += [
-            head,
-            summary,
-            f"![{info.name}: which thread has which core, and its place]({POLICY_PICTURES}/{info.name}.svg)",
-        ]
-        parts += rest
     return page(*parts)
+
+
+def policy_page(info: Registered) -> str:
+    """A policy with its documentation, picture and parameters."""
+    head, summary, *rest = _chapter(info)
+    picture = f"![{info.name}: which thread has which core, and its place]({info.name}.svg)"
+    # Links of documentations are those of the folder above.
+    rest = [part.replace("](../", "](../../") for part in rest]
+    return page(NOTE, head.removeprefix("#"), summary[:1].upper() + summary[1:], picture, *rest)
 
 
 def task_policies_page() -> str:
@@ -361,12 +382,18 @@ PAGES: dict[str, Callable[[], str]] = {
     "catalog.md": catalog_page,
     "trace-metrics.md": trace_metrics_page,
     "python.md": python_page,
+    **{f"{POLICY_PICTURES}/{info.name}.md": partial(policy_page, info) for info in policies()},
+    **{
+        f"{COMMANDS}/{_file(name)}": partial(command_page, name, command)
+        for name, command in commands(_root())
+    },
 }
 
 
 def main(folder: Path) -> None:
     """Writes all pages into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    for kind in (COMMANDS, POLICY_PICTURES):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
     for name, text in PAGES.items():
         write_text(folder / name, text())
 

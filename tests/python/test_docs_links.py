@@ -48,13 +48,14 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def navigation(entries: list[Any]) -> Iterator[str]:
-    """Files named in the site's navigation."""
+    """Files named in the site's navigation, which have no titles there but those of their pages."""
     for entry in entries:
-        for target in entry.values():
-            if isinstance(target, str):
-                yield target
-            else:
-                yield from navigation(target)
+        if isinstance(entry, str):
+            yield entry
+        else:
+            (pages,) = entry.values()
+            assert isinstance(pages, list), f"{pages}: is named otherwise than its page"
+            yield from navigation(pages)
 
 
 def test_the_site_shows_every_page_once() -> None:

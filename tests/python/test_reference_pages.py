@@ -24,14 +24,16 @@ def test_pages_are_up_to_date(name: str) -> None:
 
 @pytest.mark.parametrize("info", policies(), ids=lambda info: info.name)
 def test_a_policy_says_when_to_use_it_and_has_a_picture(info: Registered) -> None:
-    chapter = docs.policies_page().split(f"\n## {info.name}\n")[1].split("\n## ")[0]
+    chapter = docs.policy_page(info)
+    assert f"({docs.POLICY_PICTURES}/{info.name}.md)" in docs.policies_page()
     purpose, use, how = (chapter.find(f"**{part}.**") for part in ("Purpose", "When to use", "Algorithm"))
     assert 0 < purpose < use < how, (
         "crates/policy/src/policies: the part 'When to use' stands behind 'Purpose'"
     )
-    picture = f"{docs.POLICY_PICTURES}/{info.name}.svg"
-    assert f"]({picture})" in chapter
-    assert (REFERENCE / picture).exists(), "run: make bless ONLY=policies-picture"
+    assert f"]({info.name}.svg)" in chapter
+    assert (REFERENCE / docs.POLICY_PICTURES / f"{info.name}.svg").exists(), (
+        "run: make bless ONLY=policies-picture"
+    )
 
 
 def test_a_part_of_a_documentation_is_plain_text() -> None:
@@ -44,14 +46,19 @@ def test_a_part_of_a_documentation_is_plain_text() -> None:
 
 
 def test_there_is_no_picture_of_what_is_not_a_policy() -> None:
-    pictures = {path.stem for path in (REFERENCE / docs.POLICY_PICTURES).iterdir()}
-    assert pictures == {info.name for info in policies()}
+    files = {path.name for path in (REFERENCE / docs.POLICY_PICTURES).iterdir()}
+    assert files == {f"{info.name}.{kind}" for info in policies() for kind in ("md", "svg")}
+
+
+def test_there_is_no_page_of_what_is_not_a_command() -> None:
+    pages = {f"{docs.COMMANDS}/{path.name}" for path in (REFERENCE / docs.COMMANDS).iterdir()}
+    assert pages == {name for name in docs.PAGES if name.startswith(docs.COMMANDS)}
 
 
 @pytest.mark.parametrize(
     ("page", "infos"),
     [
-        (docs.policies_page(), policies()),
+        ("".join(map(docs.policy_page, policies())).replace("\n# ", "\n## "), policies()),
         (docs.governors_page(), governors()),
         (docs.task_policies_page(), task_policies()),
     ],
@@ -82,7 +89,7 @@ def test_every_word_is_documented() -> None:
 
 
 def test_every_option_is_documented() -> None:
-    page = docs.cli_page()
+    page = "\n".join(text() for name, text in docs.PAGES.items() if name.startswith(docs.COMMANDS))
     entries = re.findall(r"^- `(.+?)`: (.*)$", page, re.MULTILINE)
     assert len(entries) >= 30
     assert all(len(text) > 10 for _, text in entries)

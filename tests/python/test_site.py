@@ -1,13 +1,13 @@
-"""Every page of the documentation in a browser, on a screen and on a telephone: nothing cut, nothing too small."""
+"""Every page of the documentation in a browser, as files: nothing cut, nothing too small, nothing asked of others."""
 
+import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tools import site as tool
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -15,9 +15,11 @@ PAGES = sorted(str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglo
 SCREEN, TELEPHONE = 1280, 400
 """Widths in pixels."""
 LEAST_TEXT_PX = 11
+LEAST_WORDS = 20
+"""Letters of what is said of a picture."""
 CHROMIUM = shutil.which("chromium")
 
-pytestmark = pytest.mark.skipif(
+in_a_browser = pytest.mark.skipif(
     not CHROMIUM, reason="pages were NOT looked at: there is no Chromium (Debian: apt install chromium)"
 )
 
@@ -45,6 +47,11 @@ FIND = """(isTelephone) => {
   }
   return found;
 }""".replace("LEAST", str(LEAST_TEXT_PX))
+LINES = """() => [...document.querySelectorAll("article > p:not(.figure)")].map((each) => {
+  return [each.textContent.length, each.getBoundingClientRect().height / parseFloat(getComputedStyle(each).lineHeight)];
+}).filter(([letters, lines]) => lines > 3.5).map(([letters, lines]) => letters / Math.round(lines))"""
+MOST_LETTERS = 95
+"""In a line, on average over a paragraph."""
 FIGURES = """() => [...document.querySelectorAll("article img")].map(
   (each) => [each.src, each.getBoundingClientRect().width, each.alt])"""
 
@@ -52,10 +59,8 @@ FIGURES = """() => [...document.querySelectorAll("article img")].map(
 @pytest.fixture(scope="module")
 def site():
     """The site, built as `make docs` does."""
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT / ".build" / "site"
+    tool.build()
+    return tool.SITE
 
 
 @pytest.fixture(scope="module")
@@ -69,26 +74,83 @@ def browser():
         opened.close()
 
 
+@in_a_browser
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_fits_screens_and_telephones(page, site, browser):
-    folder = site / (page.removesuffix("index").rstrip("/") or ".")
     for width in (SCREEN, TELEPHONE):
         tab = browser.new_page(viewport={"width": width, "height": 900})
-        said = []
+        asked, said = [], []
+        tab.on("request", lambda request, asked=asked: asked.append(request.url))
         tab.on(
-            "console", lambda message, said=said: said.append(message) if message.type == "error" else None
+            "console",
+            lambda message, said=said: said.append(message.text) if message.type == "error" else None,
         )
-        tab.goto((folder / "index.html").as_uri())
-        found = tab.evaluate(FIND, width == TELEPHONE)
-        pictures = tab.evaluate(FIGURES)
+        tab.goto((site / f"{page}.html").as_uri())
+        found, pictures, lines = (
+            tab.evaluate(FIND, width == TELEPHONE),
+            tab.evaluate(FIGURES),
+            tab.evaluate(LINES),
+        )
         tab.close()
         assert not found, f"at {width} pixels: {found[:10]}"
+        assert not said
+        assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+        assert max(lines, default=0) <= MOST_LETTERS
         for source, shown_px, text in pictures:
-            assert text, f"{source}: no text for those who cannot see it"
-            assert _least_text_px(Path(source.removeprefix("file://")), shown_px) >= LEAST_TEXT_PX, (
-                source,
-                width,
-            )
+            assert len(text) >= LEAST_WORDS, f"{source}: not enough text for those who cannot see it"
+            assert shown_px <= width, source
+            if width == SCREEN:
+                assert _least_text_px(Path(source.removeprefix("file://")), shown_px) >= LEAST_TEXT_PX, source
+
+
+@in_a_browser
+def test_search_needs_no_server(site, browser):
+    tab = browser.new_page()
+    tab.goto((site / "index.html").as_uri())
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("latency deadlines", delay=20)
+    tab.get_by_role("link").filter(has_text="Measure latency and deadlines").first.wait_for(timeout=9000)
+    tab.close()
+
+
+@in_a_browser
+def test_drawings_follow_the_palette(site, browser):
+    for scheme, filtered in (("light", "none"), ("dark", "invert(0.93) hue-rotate(180deg)")):
+        tab = browser.new_page(color_scheme=scheme)
+        tab.goto((site / "index.html").as_uri())
+        assert (
+            tab.evaluate("() => getComputedStyle(document.querySelector('article img')).filter") == filtered
+        )
+        tab.close()
+
+
+def test_users_pages_are_found_first(site):
+    where = [item["location"] for item in json.loads((site / "search.json").read_text("utf-8"))["items"]]
+    ranks = [next(rank for rank, begin in enumerate(tool.FIRST) if each.startswith(begin)) for each in where]
+    assert ranks == sorted(ranks)
+    assert len(set(ranks)) == len(tool.FIRST)
+    assert "howto/sweep.html" in where
+    assert not any("DECISIONS" in each for each in where)
+    assert (site / "search.js").read_text("utf-8").startswith("var __index = {")
+
+
+def test_tables_of_reports_are_not_searched():
+    words = "<p>Words.</p> cell 1.0 <ul> <li>more</li> </ul> 2.0"
+    items = [
+        {"location": "reports/a.html", "text": words},
+        {"location": "reports/a.html#b", "text": words},
+        {"location": "howto/a.html#b", "text": words},
+    ]
+    assert tool.searched(items) == [
+        {"location": "howto/a.html#b", "text": words},
+        {"location": "reports/a.html", "text": "<p>Words.</p> <ul> <li>more</li> </ul>"},
+    ]
+
+
+def test_links_lead_to_files(site):
+    for page in site.glob("*/**/*.html"):
+        folders = re.findall(r'<a [^>]*href="([^":#?]*/|[./]*)"', page.read_text("utf-8"))
+        assert folders == [], page
 
 
 def _least_text_px(picture: Path, shown_px: float) -> float:

@@ -9,7 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.pages import Command, blocks, first_missing, parse_console, run, terminal
+from tools.pages import (
+    Command,
+    blocks,
+    first_missing,
+    parse_console,
+    run,
+    squeeze,
+    terminal,
+    without_numbers,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -45,7 +54,7 @@ def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
         if block.is_executed_here:
             for command in parse_console(block.body):
                 assert shlex.split(command.line), f"{page}: empty command"
-                run(command, tmp_path, environment(tmp_path, columns))
+                run(command, tmp_path, environment(tmp_path, columns), vary=block.varies)
                 executed += 1
     assert executed > 0
 
@@ -72,3 +81,15 @@ def test_comparing_lines() -> None:
     assert first_missing(["cfs 1... %", "...", "colab 1.00"], printed) is None
     assert first_missing(["colab 1.00", "cfs 1.25 +3 %"], printed) == "cfs 1.25 +3 %"
     assert first_missing(["cfs 1.26 +3 %"], printed) == "cfs 1.26 +3 %"
+
+
+def test_numbers_that_vary_are_compared_as_text() -> None:
+    shown = "acfs    1.172*  -5.4 ±2.1  ███████▋  0.853"
+    assert squeeze(without_numbers(shown)) == squeeze(without_numbers("acfs 1,300 +6.0 ±0.3 █ 1 "))
+    assert squeeze(without_numbers(shown)) != squeeze(without_numbers("cfs 1,300 +6.0 ±0.3 █ 1"))
+    command = Command("echo a 12 b; echo c", ["a 7.5 b", "c"])
+    run(command, ROOT, os.environ, vary=True)
+    with pytest.raises(AssertionError, match="does not print"):
+        run(command, ROOT, os.environ)
+    with pytest.raises(AssertionError, match="does not print"):
+        run(Command("echo a 12 b", ["a 7.5 b", "c"]), ROOT, os.environ, vary=True)

@@ -113,7 +113,7 @@ def _idea() -> list[str]:
         "their speed and p the mean power so far; that makes energy^e x time least.",
         "*The rest* are rules that a kernel carries out by itself: CFS within each kind of core, with short periods; who has no "
         "fast core and sleeps now and then wakes up anywhere; a fast core that idles takes a running thread from a slow one. The [policy's "
-        "page](../../reference/policies.md#abreast) has all rules and constants.",
+        "page](../../reference/policies/abreast.md) has all rules and constants.",
     ]
 
 

@@ -139,10 +139,10 @@ def answer(results: Results) -> str:
     means = ", ".join(f"{each.mean:+.1%} on {machine} (`{each.policy}`)" for machine, each in best.items())
     return opening(
         [
-            f"**Our best policy has an H_ANTT that is {AIM:.0%} lower than that of the best other scheduler on at least half of "
-            f"the mixes, and nowhere more than {WORST:.0%} higher, on {len(reached)} of {len(best)} machines"
+            f"**We aimed at an H_ANTT {AIM:.0%} below that of the best other scheduler on at least half of the mixes, and "
+            f"nowhere more than {WORST:.0%} above it. {len(reached) or 'None'} of {len(best)} machines reached that"
             f"{': ' + ', '.join(reached) if reached else ''}.**",
-            f"Its mean change over the mixes is {means}.",
+            f"On average over the mixes, our best policy changes it by {means}.",
             f"The least favourable mix is `{mix}` on {machine}: {percent(change)}.",
         ],
         FIGURE,

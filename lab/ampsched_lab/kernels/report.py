@@ -155,7 +155,7 @@ def answer(measured: Sequence[Measured]) -> str:
     return opening(
         [
             f"**{len(names) - len(refused)} of {len(names)} policies load into all {len(measured)} kernels, "
-            f"{len(refused) - len(never)} into some, and {len(never)} into none, each for a reason that is given.**",
+            f"{len(refused) - len(never)} into some, and {len(never)} into none; the table says why.**",
             f"On a core of 1000 MIPS loading takes {median(loads_s):.1f} s (median) and at most {max(loads_s):.1f} s."
             if loads_s
             else "None was loaded.",

@@ -95,9 +95,9 @@ def aims(papers: Mapping[str, list[Claim]]) -> str:
     right = sum(verdict in HOLDS for verdict in verdicts) / len(verdicts)
     left = sum(map(unexplained, papers)) / len(verdicts)
     return (
-        f"Of {len(verdicts)} claims {reproduced:.0%} are reproduced (aim: {CLAIMS_AIM:.0%}), {right:.0%} at least have "
-        f"the direction (aim: {DIRECTION_AIM:.0%}), {left:.0%} are missed without a cause that a test confirms, at "
-        f"least in part (aim: {UNEXPLAINED_AIM:.0%})."
+        f"We reproduce {reproduced:.0%} of {len(verdicts)} claims (aim: {CLAIMS_AIM:.0%}) and get at least the direction "
+        f"right for {right:.0%} (aim: {DIRECTION_AIM:.0%}). For {left:.0%} (aim: {UNEXPLAINED_AIM:.0%}) no test "
+        "confirms a cause of the miss, even in part."
     ).replace("%", " %")
 
 

@@ -33,6 +33,9 @@ ANSWER = "How many claims of each figure are reproduced, have the direction, or 
 Draw = Callable[[Path], None]
 Frame = Callable[[], "polars.DataFrame"]
 
+LEAST_WORDS = 20
+"""Letters that say what a figure shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
@@ -207,7 +210,9 @@ class Findings:
 
     def draw(self, figure: Figure) -> str:
         """Adds a bar chart and returns its Markdown."""
-        return self.picture(figure.name, figure.title, partial(plots.draw, figure))
+        title = figure.title
+        text = title if len(title) >= LEAST_WORDS else f"{title}: the bars of the paper's figure"
+        return self.picture(figure.name, text, partial(plots.draw, figure))
 
     def picture(self, name: str, title: str, draw: Draw) -> str:
         """Adds the drawing NAME.svg and returns its Markdown."""

@@ -157,7 +157,9 @@ def _model(found: Findings, results: Results) -> None:
     heads = [f"{policy}, {costs}" for policy in MODEL_POLICIES for costs in ("no costs", "costs")]
     found.section(
         "fig1: The analytical model, computed and simulated",
-        found.picture("fig1", "Analytical", partial(figures.draw, figure_1())),
+        found.picture(
+            "fig1", "Throughput over fairness of Table 1's mixes, computed", partial(figures.draw, figure_1())
+        ),
         found.picture(
             "fig1-simulated",
             "Simulated; the two optima are computed",

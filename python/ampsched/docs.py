@@ -19,6 +19,7 @@ from typer.main import get_command
 import ampsched
 from ampsched import analytic
 from ampsched.catalog import FOLDERS, Catalog
+from ampsched.cli import helping
 from ampsched.cli.app import app
 from ampsched.files import write_text
 from ampsched.governor import governors
@@ -51,7 +52,7 @@ def cli_page() -> str:
     for name, command in commands(root):
         context = typer.Context(command, info_name=f"ampsched {name}")
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
-        records = [param.get_help_record(context) for param in command.params]
+        records = [helping.row(param, context) for param in command.params]
         if records:
             parts.append(_entries((_code(head), text) for head, text in filter(None, records)))
         parts.append(command.epilog or "")

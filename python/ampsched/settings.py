@@ -100,7 +100,7 @@ class AloneSettings(TypedDict, total=False):
 
     seed: Annotated[
         int,
-        Setting(1, "Seed of all random amounts; the first one if repeated.", "N", Range(0, SEED_MAX)),
+        Setting(1, "Seed of all random amounts; with --repeat, the first of them.", "N", Range(0, SEED_MAX)),
     ]
     factors: Annotated[
         str | Factors,
@@ -134,7 +134,7 @@ class AloneSettings(TypedDict, total=False):
         int | None,
         Setting(
             None,
-            "Start programs that have ended anew, with other random amounts, until each has ended so often; "
+            "Restart programs that finish, with other random amounts, until each has finished N times; "
             "then stop. A program's turnaround is the geometric mean over its repetitions (the protocol of "
             "Prop-SP).",
             "N",

@@ -27,7 +27,7 @@ def explain(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="TRACE", help="A trace of a real scheduler: tell what that did.", show_default=False
+            metavar="TRACE", help="A trace of a real scheduler, to explain what it did.", show_default=False
         ),
     ] = None,
     *,
@@ -63,13 +63,13 @@ def explain(
             "--window",
             parser=options.number,
             metavar="MS",
-            help="Tell what happened from so long before the moment to so long after it.",
+            help="How long before and after the moment to look.",
         ),
     ] = 5.0,
     settings: SimulateSettings,
     output: Output,
 ) -> None:
-    """Simulate one workload under one policy and tell what happened to one thread around a moment, and why.
+    """Explain what happened to one thread around a moment, and why: in a simulation, or in a trace.
 
     Where it was put, what it waited for, who ran instead, when it was chosen, interrupted or moved: each with the rule
     that decided and the values that counted. Of a TRACE: what its scheduler did, and with a machine what a policy

@@ -25,6 +25,7 @@ from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.factors import Factors
 from ampsched.governor import Governors
+from ampsched.naming import check_known
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.ranges import Range
@@ -79,8 +80,8 @@ class Setting:
             return self.read(value)
         if self.range:
             self.range.check(name, cast(float, value))
-        if get_origin(type_) is Literal and value not in (choices := get_args(type_)):
-            raise InputError(f'{name} = "{value}" is not one of {", ".join(choices)}')
+        if get_origin(type_) is Literal:
+            check_known(f"value of {name}", str(value), get_args(type_))
         return value
 
 

@@ -6,6 +6,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 from collections import UserDict
@@ -14,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from typer._click.core import Command, Context
-from typer._click.exceptions import NoArgsIsHelpError
+from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption
 from typer._click.formatting import HelpFormatter
 from typer._click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
@@ -26,9 +27,13 @@ from ampsched.children import SIGNALLED
 from ampsched.cli import COMPLETION, commands, helping, texts, version
 from ampsched.cli.signals import exit_code
 from ampsched.files import panics_told
+from ampsched.naming import unknown
 
 BAD_INPUT = 2
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+_NO_COMMAND = re.compile("No such command '(.*?)'\\.")
+_NO_CHOICE = re.compile("Invalid value for '(.*)': '(.*)' is not one of (.*)\\.$")
 
 for _class in (TyperCommand, TyperGroup):
     _class.format_help = helping.write_page  # type: ignore[assignment, method-assign]
@@ -175,11 +180,26 @@ def _words(error: typer.TyperException) -> str:
     """What is wrong with the arguments; of options of a command to execute, where they belong."""
     text = error.format_message().replace("Value error, ", "")  # Typer's own words for what is no choice
     context = getattr(error, "ctx", None)
+    if context is not None:
+        text = _unknown(text, error, context) or text
     if not hasattr(error, "option_name") or context is None:
         return text
     if any("-- COMMAND" in (getattr(each, "metavar", "") or "") for each in context.command.params):
         return f"{text} (those of a command to execute stand behind --: {context.command_path} -- COMMAND...)"
     return text
+
+
+def _unknown(text: str, error: typer.TyperException, context: Context) -> str:
+    """What is wrong with a name in the words of `unknown`, of which Typer has others; empty if it is something else."""
+    command, otherwise = context.command, f"see: {context.command_path} --help"
+    if isinstance(error, NoSuchOption):
+        options = [option for param in command.get_params(context) for option in param.opts]
+        return str(unknown("option", error.option_name, options, otherwise))
+    if found := _NO_COMMAND.match(text):
+        return str(unknown("command", found[1], getattr(command, "commands", ()), otherwise))
+    if found := _NO_CHOICE.match(text):
+        return str(unknown(f"value of {found[1]}", found[2], found[3].replace("'", "").split(", ")))
+    return ""
 
 
 def _command(given: list[str]) -> object:

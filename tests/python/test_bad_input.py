@@ -382,3 +382,19 @@ UNKNOWN = {
 def test_unknown_names_are_told_in_one_way(line: str, ampsched_here: Ampsched) -> None:
     ended = ampsched_here(*line.split())
     assert (ended.code, ended.err) == (2, f"error: unknown {UNKNOWN[line]}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    {
+        "compare -m 2B2S -w sync-2 -p cfs -p colab": "--policy is given twice (give one list: --policy a,b)",
+        "compare -m 2B2S -m 4B -w sync-2": "--machine is given twice (give one list: --machine a,b)",
+        "compare -m 2B2S -w sync-2 -w sync-1 -w ferret": "--workload is given 3 times (give one list: --workload a,b)",
+        "tasks run ferret -p cats --policy heft": "--policy is given twice (give one list: --policy a,b)",
+        "simulate -m 2B2S -w sync-2 -p cfs -p colab": "--policy is given twice",
+        "simulate -m 2B2S -w sync-2 --seed 1 --seed=2": "--seed is given twice",
+    }.items(),
+)
+def test_an_option_that_is_given_twice_is_not_dropped(line: str, said: str, ampsched_here: Ampsched) -> None:
+    ended = ampsched_here(*line.split())
+    assert (ended.code, ended.err) == (2, f"error: {said}\n")

@@ -18,7 +18,7 @@ from typer._click.core import Command, Context
 from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption
 from typer._click.formatting import HelpFormatter
 from typer._click.shell_completion import CompletionItem
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command, get_command_from_info, get_group
 from typer.models import CommandInfo
 
@@ -37,6 +37,33 @@ _NO_CHOICE = re.compile("Invalid value for '(.*)': '(.*)' is not one of (.*)\\.$
 
 for _class in (TyperCommand, TyperGroup):
     _class.format_help = helping.write_page  # type: ignore[assignment, method-assign]
+
+
+_parse_args = TyperCommand.parse_args
+
+
+def _parse_once(command: TyperCommand, context: Context, args: list[str]) -> list[str]:
+    """Reads arguments, and refuses an option that is given twice: else the first value would be dropped.
+
+    Raises:
+        InputError: That.
+    """
+    if not context.resilient_parsing:
+        given = command.make_parser(context).parse_args(list(args))[2]
+        for param in given:
+            if isinstance(param, TyperOption) and not (param.multiple or param.is_flag or param.count):
+                _refuse_several(param, given.count(param))
+    return _parse_args(command, context, args)
+
+
+def _refuse_several(option: TyperOption, count: int) -> None:
+    if count > 1:
+        flag = max(option.opts, key=len)
+        hint = f" (give one list: {flag} a,b)" if option.metavar == "NAMES" else ""
+        raise ampsched.InputError(f"{flag} is given {'twice' if count == 2 else f'{count} times'}{hint}")
+
+
+TyperCommand.parse_args = _parse_once  # type: ignore[assignment, method-assign]
 
 
 class _Commands(UserDict[str, Command]):

@@ -167,7 +167,7 @@ def predict(mix: Mix, policy: str) -> Prediction:
         InputError: If there is no such policy.
     """
     if policy not in POLICIES:
-        raise unknown("policy", policy, POLICIES)
+        raise unknown("policy", policy, POLICIES, f"known: {', '.join(POLICIES)}")
     fast_share = _checked(mix, POLICIES[policy](mix))
     instruction_share = instruction_shares(fast_share, mix.speedups)
     slowdown = slowdowns(instruction_share, mix.speedups)

@@ -27,6 +27,7 @@ from ampsched.files import shown
 from ampsched.governor import Governors
 from ampsched.held_clocks import with_held_clocks
 from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
+from ampsched.naming import check_known
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.placed import Placed, noise_beside
@@ -301,8 +302,7 @@ def optimum(
     Raises:
         InputError: If the workload is too large or not of a kind that can be searched, or as for `limit`.
     """
-    if objective not in OBJECTIVES:
-        raise InputError(f'objective = "{objective}" is not one of {", ".join(OBJECTIVES)}')
+    check_known("objective", objective, OBJECTIVES)
     # The best schedule is sought without noise, unless that is asked for and refused.
     settings = {**settings, "noise": noise_beside(settings["noise"])}
     Range(1, SIMULATIONS_MAX).check("simulations", simulations)

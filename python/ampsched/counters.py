@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ampsched import _core
-from ampsched._core import DATA_BYTES_MAX, InputError, suggest
+from ampsched._core import DATA_BYTES_MAX, InputError
 from ampsched.files import read_parquet, read_text, shown, write_csv, write_parquet
+from ampsched.naming import unknown
 
 if TYPE_CHECKING:
     import polars
@@ -136,9 +137,8 @@ def _read_csv(path: Path) -> "polars.DataFrame":
     known = {counter.name: counter.unit for counter in vocabulary()}
     for name in wide.columns:
         if name not in known and name not in IDENTITY:
-            hint = suggest(name, [*IDENTITY, *known]) if len(name) > 1 else ""
-            hint = hint if hint.startswith("did you mean") else "see: ampsched counters list"
-            raise InputError(f'{path}:1: column "{name}" is no counter ({hint})')
+            near = [*IDENTITY, *known] if len(name) > 1 else []
+            raise InputError(f"{path}:1: {unknown('counter', name, near, 'see: ampsched counters list')}")
     identity = [name for name in wide.columns if name in IDENTITY]
     wide = wide.with_row_index("line", offset=2)
     if "window" not in wide.columns:

@@ -20,6 +20,7 @@ from typer.main import get_command
 import ampsched
 from ampsched import analytic
 from ampsched.catalog import FOLDERS, Catalog
+from ampsched.cli import helping
 from ampsched.cli.app import app
 from ampsched.files import write_text
 from ampsched.governor import governors
@@ -58,7 +59,7 @@ def cli_page() -> str:
 def command_page(name: str, command: TyperCommand) -> str:
     """A command with its options and examples."""
     context = typer.Context(command, info_name=f"ampsched {name}")
-    records = filter(None, (param.get_help_record(context) for param in command.params))
+    records = filter(None, (helping.row(param, context) for param in command.params))
     parts = [NOTE, f"# ampsched {name}", inspect.cleandoc(command.help or "")]
     parts.append(_entries((_code(head), text) for head, text in records))
     return page(*filter(None, [*parts, command.epilog or ""]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ampsched import _core
 from ampsched._core import InputError
 from ampsched.registry import Registered
-from ampsched.spec import parse_spec
+from ampsched.spec import registered_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class GovernorSpec:
         Raises:
             InputError: If the governor or a parameter does not exist, or a value is out of its limits.
         """
-        name, params = parse_spec(text, "governor")
+        name, params = registered_spec(text, "governor")
         _core.check_governor(name, params)
         return GovernorSpec(text.strip(), name, params)
 

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from ampsched.cli import helping
 from ampsched.cli.app import app
 from ampsched.docs import commands
 from ampsched.files import write_text
@@ -53,7 +54,7 @@ def _root_page(root: TyperGroup, found: dict[str, TyperCommand]) -> str:
 
 
 def _command_page(name: str, command: TyperCommand) -> str:
-    pieces = command.collect_usage_pieces(typer.Context(command, info_name=f"ampsched {name}"))
+    pieces = helping.usage_pieces(command, typer.Context(command, info_name=f"ampsched {name}"))
     synopsis = "\n".join([f".B ampsched {_escaped(name)}", *(f".I {_escaped(piece)}" for piece in pieces)])
     options = _section("OPTIONS", _tagged(_options(command, f"ampsched {name}")))
     return _page(
@@ -92,7 +93,7 @@ def _tagged(rows: Iterable[tuple[str, str]]) -> str:
 
 def _options(command: TyperCommand | TyperGroup, name: str) -> Iterator[tuple[str, str]]:
     context = typer.Context(command, info_name=name)
-    records = (param.get_help_record(context) for param in command.params)
+    records = (helping.row(param, context) for param in command.params)
     yield from ((" ".join(head.split()), text) for head, text in filter(None, records))
 
 

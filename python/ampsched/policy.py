@@ -12,7 +12,7 @@ from ampsched._core import Event, InputError, Pick, Plan, Topology, View
 from ampsched.naming import unknown
 from ampsched.registry import Registered
 from ampsched.rules import Rules
-from ampsched.spec import parse_spec
+from ampsched.spec import registered_spec
 from ampsched.units import NS_PER_MS
 
 EventGroup = Literal["lifecycle", "blocking", "dispatch"]
@@ -179,7 +179,7 @@ class PolicySpec:
         if isinstance(policy, str):
             if policy_file.is_file(policy):
                 return PolicySpec._of_file(policy)
-            name, params = parse_spec(policy, "policy")
+            name, params = registered_spec(policy, "policy")
             _core.check_policy(name, params)
             return PolicySpec(policy.strip(), name, params)
         return PolicySpec._of_python(*_sample_of(policy))
@@ -204,7 +204,7 @@ class PolicySpec:
 
     @staticmethod
     def _of_python(sample: Policy, make: Callable[[], Policy]) -> "PolicySpec":
-        name, params = parse_spec(sample.base, "policy")
+        name, params = registered_spec(sample.base, "policy")
         _core.check_policy(name, params)
         sample.needs()
         return PolicySpec(_label_of(sample), name, params, make)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import polars
     from _typeshed import DataclassInstance
 
+_BY_CAPACITY = "it places threads by capacity, not by energy"
+"""How what `linux` says ends where the machine's power is not known."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
@@ -88,7 +91,7 @@ class Outcome:
             latency=Distribution.from_dict(values["latency"]),
             classes=tuple(map(ClassOutcome.from_dict, values["classes"])),
             totals=Totals.from_dict(values["totals"]),
-            caveat=values["caveat"],
+            caveat=_caveat(values),
             smt=values["smt"],
             noise=values["noise"],
             board_uj=values["board_uj"],
@@ -257,3 +260,10 @@ def frame_of(rows: Iterable[Any]) -> "polars.DataFrame":
     import polars
 
     return polars.DataFrame([dataclasses.asdict(row) for row in rows], infer_schema_length=None)
+
+
+def _caveat(values: Mapping[str, Any]) -> str | None:
+    """What the policy could not do; that `linux` places by capacity, only where energy is asked for."""
+    has_energy = any(cluster["energy"] is not None for cluster in values["clusters"])
+    caveat: str | None = values["caveat"]
+    return None if caveat and not has_energy and caveat.endswith(_BY_CAPACITY) else caveat

@@ -25,6 +25,7 @@ from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.factors import Factors
 from ampsched.governor import Governors
+from ampsched.naming import check_known
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.ranges import Range
@@ -79,8 +80,8 @@ class Setting:
             return self.read(value)
         if self.range:
             self.range.check(name, cast(float, value))
-        if get_origin(type_) is Literal and value not in (choices := get_args(type_)):
-            raise InputError(f'{name} = "{value}" is not one of {", ".join(choices)}')
+        if get_origin(type_) is Literal:
+            check_known(f"value of {name}", str(value), get_args(type_))
         return value
 
 
@@ -100,7 +101,7 @@ class AloneSettings(TypedDict, total=False):
 
     seed: Annotated[
         int,
-        Setting(1, "Seed of all random amounts; the first one if repeated.", "N", Range(0, SEED_MAX)),
+        Setting(1, "Seed of all random amounts; with --repeat, the first of them.", "N", Range(0, SEED_MAX)),
     ]
     factors: Annotated[
         str | Factors,
@@ -134,7 +135,7 @@ class AloneSettings(TypedDict, total=False):
         int | None,
         Setting(
             None,
-            "Start programs that have ended anew, with other random amounts, until each has ended so often; "
+            "Restart programs that finish, with other random amounts, until each has finished N times; "
             "then stop. A program's turnaround is the geometric mean over its repetitions (the protocol of "
             "Prop-SP).",
             "N",

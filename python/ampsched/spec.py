@@ -1,9 +1,42 @@
 """Texts of the form ``name:key=value:key=value``."""
 
+import functools
 import math
+from collections.abc import Callable, Sequence
 
+from ampsched import _core
 from ampsched._core import InputError, named_value
+from ampsched._rows import RegistryRow, TaskProgramRow
 from ampsched.files import shown
+from ampsched.naming import check_known
+
+_ROWS: dict[str, Callable[[], Sequence[RegistryRow | TaskProgramRow]]] = {
+    "policy": _core.policies,
+    "governor": _core.governors,
+    "task policy": _core.task_policies,
+    "task program": _core.task_programs,
+}
+"""What is registered."""
+
+
+def registered_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """The same as `parse_spec` for the name of something registered.
+
+    Args:
+        text: The text.
+        what: ``policy``, ``governor``, ``task policy`` or ``task program``.
+
+    Raises:
+        InputError: As there, or nothing of that kind has that name.
+    """
+    name, params = parse_spec(text, what)
+    check_known(what, name, _names(what))
+    return name, params
+
+
+@functools.cache
+def _names(what: str) -> tuple[str, ...]:
+    return tuple(row["name"] for row in _ROWS[what]())
 
 
 def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]]:

@@ -10,7 +10,7 @@ from ampsched._core import DATA_BYTES_MAX, TaskGraph, TaskWorkers
 from ampsched.files import check_suffix, read_text, shown, write_text, writing
 from ampsched.registry import Param, Registered
 from ampsched.settings import GraphSettings, TaskSettings, only, takes_settings
-from ampsched.spec import parse_spec
+from ampsched.spec import registered_spec
 
 if TYPE_CHECKING:
     import polars
@@ -81,7 +81,7 @@ def task_graph(source: str | Path | TaskGraph, **settings: Unpack[GraphSettings]
     head = str(source).partition(":")[0]
     if isinstance(source, Path) or "." in head or "/" in head:
         return read_task_graph(source, **settings)
-    name, params = parse_spec(source, "task program")
+    name, params = registered_spec(source, "task program")
     return TaskGraph.program(name, params)
 
 
@@ -252,7 +252,7 @@ def run_tasks(
     ratio, grab_us = settings["ratio"], settings["grab_us"]
     grab_s = None if grab_us is None else [float(us) * S_PER_US for us in grab_us]
     crew = TaskWorkers(workers, graph.ratio if ratio is None else ratio, grab_s)
-    name, params = parse_spec(policy, "policy")
+    name, params = registered_spec(policy, "task policy")
     return TaskSchedule(policy.strip(), _core.run_task_graph(graph, crew, name, params))
 
 

@@ -9,7 +9,7 @@ import polars
 import pytest
 
 import ampsched
-from ampsched import _core, execution
+from ampsched import _core, execution, results
 from ampsched.metrics import geometric_mean
 from ampsched.outcome_parts import AppOutcome, CoreOutcome, Counts, ThreadOutcome, Totals
 from ampsched.policy import PolicySpec
@@ -363,6 +363,13 @@ def test_a_policy_says_what_it_cannot_do_on_a_machine() -> None:
     ]
     assert result.to_dict()["caveats"] == result.caveats()
     assert ampsched.simulate("exynos5422-2B2S", "sync-1", "dtpm", energy=True).caveat is None
+
+
+def test_nothing_is_said_of_energy_where_nobody_asked_for_it() -> None:
+    assert ampsched.compare("2B2S", "sync-1", ["linux"], core_order="as-is").caveats() == []
+    values = {"clusters": [{"energy": {}}], "caveat": f"no power: {results._BY_CAPACITY}"}
+    assert results._caveat(values) == values["caveat"]
+    assert results._caveat({"clusters": [{"energy": None}], "caveat": "another"}) == "another"
 
 
 def test_h36_1_a_comparison_says_once_how_siblings_are_modelled() -> None:

@@ -39,7 +39,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "limit that is text": (("simulate", *MIX, "--limit-s", "long"), '"long" is not a number'),
     "unknown policy": (
         ("compare", *MIX[:4], "-p", "clab"),
-        'policy "clab" does not exist (did you mean "colab"?)',
+        'unknown policy "clab" (did you mean "colab"?)',
     ),
     "unknown parameter": (
         ("compare", *MIX[:4], "-p", "colab:litteral=1"),
@@ -89,14 +89,17 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "negative seed": (("compare", *MIX, "--seed", "-1"), "seed = -1 is not within 0 to 18446744073709551615"),
     "no repeats": (("compare", *MIX, "--repeat", "0"), "repeat = 0 is not within 1 to 10000"),
     "negative jobs": (("compare", *MIX, "--jobs", "-2"), "jobs = -2 is below 0"),
-    "unknown order": (("compare", *MIX, "--core-order", "bigfirst"), "'bigfirst' is not one of"),
+    "unknown order": (
+        ("compare", *MIX, "--core-order", "bigfirst"),
+        'unknown value of --core-order "bigfirst" (did you mean "big-first"?)',
+    ),
     "unknown factors": (
         ("compare", *MIX, "--factors", "orakel"),
         'unknown source of factors "orakel" (did you mean "oracle"?)',
     ),
     "unknown governor": (
         ("compare", *MIX, "--governor", "schedutl"),
-        'governor "schedutl" does not exist (did you mean "schedutil"?)',
+        'unknown governor "schedutl" (did you mean "schedutil"?)',
     ),
     "governor's limit": (
         ("simulate", *MIX, "--governor", "big=ondemand:up_threshold=101"),
@@ -158,7 +161,10 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         'unknown name "sync_1" (did you mean "sync-1"?)',
     ),
     "misspelt policy to describe": (("describe", "collab"), 'did you mean "colab"?'),
-    "unknown kind of list": (("list", "machine"), "'machine' is not one of"),
+    "unknown kind of list": (
+        ("list", "machine"),
+        'unknown value of what "machine" (did you mean "machines"?)',
+    ),
     "missing file": (
         ("compare", "-m", "2B2S", "-w", "gone.toml"),
         "gone.toml: cannot be read: No such file or directory",
@@ -354,3 +360,41 @@ def test_malformed_files(
     Path(name).write_text(text)
     ended = ampsched_here("import-rtapp" if name.endswith(".json") else "describe", name)
     assert_refused(ended, name if name in OTHERWISE else " ".join(expected.split()))
+
+
+UNKNOWN = {
+    "simulat": 'command "simulat" (did you mean "simulate"?)',
+    "tasks shedule": 'command "shedule" (did you mean "schedule"?)',
+    "zzz": 'command "zzz" (see: ampsched --help)',
+    "simulate -m 2B2S -w sync-2 --plicy cfs": 'option "--plicy" (did you mean "--policy"?)',
+    "simulate -m 2B2S -w sync-2 -p colb": 'policy "colb" (did you mean "colab"?)',
+    "simulate -m 2B2S -w sync-2 -p zzz": 'policy "zzz" (see: ampsched list policies)',
+    "simulate -m 2B2S -w sync-2 --governor zzz": 'governor "zzz" (see: ampsched list governors)',
+    "compare -m 2B2S -w sync-2 --core-order bigfirst": 'value of --core-order "bigfirst" (did you mean "big-first"?)',
+    "simulate -m 2B2 -w sync-2": 'machine "2B2" (did you mean "2B2S"?)',
+    "tasks run zzz": 'task program "zzz" (see: ampsched list task-programs)',
+    "tasks run ferret -p zzz": 'task policy "zzz" (see: ampsched list task-policies)',
+    "list polices": 'value of what "polices" (did you mean "policies"?)',
+}
+
+
+@pytest.mark.parametrize("line", UNKNOWN)
+def test_unknown_names_are_told_in_one_way(line: str, ampsched_here: Ampsched) -> None:
+    ended = ampsched_here(*line.split())
+    assert (ended.code, ended.err) == (2, f"error: unknown {UNKNOWN[line]}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    {
+        "compare -m 2B2S -w sync-2 -p cfs -p colab": "--policy is given twice (give one list: --policy a,b)",
+        "compare -m 2B2S -m 4B -w sync-2": "--machine is given twice (give one list: --machine a,b)",
+        "compare -m 2B2S -w sync-2 -w sync-1 -w ferret": "--workload is given 3 times (give one list: --workload a,b)",
+        "tasks run ferret -p cats --policy heft": "--policy is given twice (give one list: --policy a,b)",
+        "simulate -m 2B2S -w sync-2 -p cfs -p colab": "--policy is given twice",
+        "simulate -m 2B2S -w sync-2 --seed 1 --seed=2": "--seed is given twice",
+    }.items(),
+)
+def test_an_option_that_is_given_twice_is_not_dropped(line: str, said: str, ampsched_here: Ampsched) -> None:
+    ended = ampsched_here(*line.split())
+    assert (ended.code, ended.err) == (2, f"error: {said}\n")

@@ -181,7 +181,7 @@ def test_process_ends_with_code_2_and_one_line(ampsched_process: Ampsched) -> No
     ended = ampsched_process("compare", "-m", "2B2S", "-w", "sync-2", "-p", "cfs,colap")
     assert ended.code == 2
     assert ended.out == ""
-    assert ended.err == 'error: policy "colap" does not exist (did you mean "colab"?)\n'
+    assert ended.err == 'error: unknown policy "colap" (did you mean "colab"?)\n'
 
 
 def test_python_dash_m(ampsched_process: Ampsched) -> None:

@@ -5,7 +5,7 @@ from conftest import Ampsched
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ampsched.cli import completing
+from ampsched.cli import COMPLETION, completing
 from ampsched.cli.app import app
 from ampsched.docs import commands
 
@@ -46,7 +46,7 @@ def split_by_bash(line: str) -> list[str]:
 
 def asked(run: Ampsched, monkeypatch: pytest.MonkeyPatch, shell: str, line: str) -> str:
     """What a shell is told that completes a line."""
-    monkeypatch.setenv(completing.VARIABLE, f"complete_{shell}")
+    monkeypatch.setenv(COMPLETION, f"complete_{shell}")
     words = split_by_bash(line)
     monkeypatch.setenv("COMP_WORDS", "\n".join(words))
     monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))

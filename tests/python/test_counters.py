@@ -62,7 +62,7 @@ def test_csv_has_one_column_per_counter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "source", "expected"),
     [
-        ("program,cycls\nx,1\n", "csv", ':1: column "cycls" is no counter (did you mean "cycles"?)'),
+        ("program,cycls\nx,1\n", "csv", ':1: unknown counter "cycls" (did you mean "cycles"?)'),
         ("program,cycles\nx,1\ny,many\n", "csv", ':3: cycles = "many" is not a number of at least 0'),
         ("program,cycles\nx,-1\n", "csv", ':2: cycles = "-1" is not a number of at least 0'),
         ("window,cycles\nx,1\n", "csv", ':2: window = "x" is not a number of at least 0'),

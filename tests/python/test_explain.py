@@ -85,7 +85,7 @@ def test_the_command_prints_what_the_function_returns(ampsched_here: Ampsched) -
     printed = ampsched_here(*ASK, *question, "--json")
     assert printed.code == 0
     assert ampsched.Explanation.from_json(printed.out) == answer
-    told = ampsched_here(*ASK, *question)
+    told = ampsched_here(*ASK, *question, "--values")
     assert told.code == 0
     assert told.out.splitlines() == list(answer.lines())
 
@@ -107,3 +107,10 @@ def test_bad_questions_are_one_line(ampsched_here: Ampsched, options: tuple[str,
     assert ended.err.startswith("error: ")
     assert len(ended.err.splitlines()) == 1
     assert words in ended.err
+
+
+def test_the_command_tells_in_words_and_values_if_it_is_asked(ampsched_here: Ampsched) -> None:
+    line = ("explain", "-m", "2B2S", "-w", "sync-2", "-p", "colab", "--thread", "0", "--at", "10")
+    words, values = ampsched_here(*line).out, ampsched_here(*line, "--values").out
+    assert "vruntime_gap" in values
+    assert [each for each in values.splitlines() if "  [" not in each] == words.splitlines()

@@ -24,7 +24,7 @@ def test_a_governor_is_read_with_its_parameters() -> None:
 
 
 BAD = {
-    "ondeman": 'governor "ondeman" does not exist (did you mean "ondemand"?)',
+    "ondeman": 'unknown governor "ondeman" (did you mean "ondemand"?)',
     "": 'governor: "" has no name',
     "ondemand:up_threshold": 'governor ondemand: "up_threshold" is not of the form parameter=number',
     "ondemand:up_treshold=80": 'governor ondemand has no parameter "up_treshold" (did you mean "up_threshold"?)',

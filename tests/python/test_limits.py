@@ -66,7 +66,7 @@ def test_a_timeline_shows_every_thread(small: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        ({"objective": "speed"}, "is not one of h_antt, h_stp, makespan"),
+        ({"objective": "speed"}, r'unknown objective "speed" \(known: h_antt, h_stp, makespan'),
         ({"simulations": 0}, "simulations = 0"),
         ({"tolerance": 2.0}, "tolerance = 2"),
         ({"quantum_us": 0.0}, "quantum_us = 0"),

@@ -260,7 +260,7 @@ def test_mistakes_of_a_policy_are_reported(
 @pytest.mark.parametrize(
     ("members", "text"),
     [
-        ({"base": "cfss"}, 'policy "cfss" does not exist (did you mean "cfs"?)'),
+        ({"base": "cfss"}, 'unknown policy "cfss" (did you mean "cfs"?)'),
         ({"base": "cfs:latency_ms=-1"}, "latency_ms = -1 is not within 0 to 1000"),
         ({"epoch_ms": 10}, "policy Wrong: epoch and epoch_ms go together"),
         ({"epoch": lambda *_: None}, "policy Wrong: epoch and epoch_ms go together"),

@@ -170,7 +170,7 @@ def test_bad_input_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             "--",
             "true",
         ],
-        "'nobody' is not one of": ["--by", "nobody", "--", "true"],
+        'unknown value of --by "nobody"': ["--by", "nobody", "--", "true"],
         "go without a command, --by, ": ["--pid", "1", "--by", "both"],
     }
     for text, arguments in cases.items():

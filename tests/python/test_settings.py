@@ -213,7 +213,10 @@ def test_a_setting_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"core_order": "both"}, 'core_order = "both" is not one of as-is, big-first, little-first'),
+        (
+            {"core_order": "both"},
+            'unknown value of core_order "both" \\(known: as-is, big-first, little-first',
+        ),
         ({"until_ms": 0}, r"until_ms = 0 is not above 0 and at most 1e\+09"),
         ({"until_ms": float("nan")}, "until_ms = nan is not above 0"),
         ({"limit_s": 1e7}, r"limit_s = 1e\+07 is not above 0 and at most 1e\+06"),

@@ -195,7 +195,7 @@ def test_bandwidth_turns_sizes_into_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"policy": "hetf"}, 'task policy "hetf" does not exist (did you mean "heft"?)'),
+        ({"policy": "hetf"}, 'unknown task policy "hetf" (did you mean "heft"?)'),
         ({"policy": "cats:steal=2"}, "task policy cats: parameter steal = 2 is not 0 or 1"),
         ({"policy": "loop-dynamic:chunk=0"}, "parameter chunk = 0 is not within 1 to 1000000000"),
         ({"workers": "4"}, '"4" is not of the form COUNTxSPEED'),
@@ -259,7 +259,7 @@ def test_wrong_files(
         (("schedule", "small.csv", "--gantt", "no/g.svg"), "no/g.svg: No such file"),
         (("convert", "small.csv", "out.xml"), 'out.xml: unknown format of a task graph: ".xml"'),
         (("describe",), "GRAPH"),
-        (("describe", "feret"), 'task program "feret" does not exist (did you mean "ferret"?)'),
+        (("describe", "feret"), 'unknown task program "feret" (did you mean "ferret"?)'),
         (("describe", "ferret:q=1"), 'ferret has no parameter "q" (known: queries)'),
         (("describe", "ferret:queries=0"), "ferret: parameter queries = 0 is not within 1 to 1000000"),
         (("shedule", "small.csv"), "shedule"),

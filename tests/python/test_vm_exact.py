@@ -430,5 +430,5 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         loader(foreign)
     with pytest.raises(VmError, match="nosuch: there is no such program"):
         find_program("nosuch", tmp_path, platform.machine())
-    with pytest.raises(VmError, match='architecture "mips" is unknown'):
+    with pytest.raises(VmError, match='unknown architecture "mips"'):
         run(Exact(Catalog.shipped().machine("2B2S"), architecture="mips"), Work(["true"]))

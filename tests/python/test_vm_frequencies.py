@@ -93,7 +93,7 @@ def test_qemu_puts_the_table_where_the_clock_looks(tmp_path: Path, monkeypatch: 
 
 
 def test_what_cannot_be_told_is_refused() -> None:
-    with pytest.raises(VmError, match=r'governor "eco" is unknown \(Linux has schedutil, performance'):
+    with pytest.raises(VmError, match=r'unknown governor of Linux "eco" \(known: schedutil, performance'):
         Exact(SHIPPED.machine("2B2S"), architecture="aarch64", governor="eco")
     with pytest.raises(VmError, match=r"governor schedutil: only arm64 guests .*--arch arm64"):
         Exact(SHIPPED.machine("2B2S"), governor="schedutil")

@@ -53,7 +53,7 @@ def analytic(
         typer.Option(
             "--speedups",
             metavar="NUMBERS",
-            help="Instead: the speed-up of each of your programs on a fast core, such as 2.5,1.2.",
+            help="Instead of workloads: each program's speed-up on a fast core, such as 2.5,1.2.",
         ),
     ] = None,
     fast: Annotated[
@@ -81,7 +81,7 @@ def analytic(
     *,
     output: Output,
 ) -> None:
-    """Compare policies for single-threaded programs by the analytical model of Prop-SP, without simulation.
+    """Compare policies by the analytical model of Prop-SP, without simulation, for single-threaded programs.
 
     F is the share of time and f the share of instructions on fast cores; slowdown is against running alone on a fast
     core. ASP is the sum of the programs' speed-ups over a slow core, each less 1 (higher is better), unfairness the

@@ -3,94 +3,130 @@
 import atexit
 import contextlib
 import errno
+import importlib
 import io
 import os
+import re
 import signal
 import sys
+from collections import UserDict
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.main import get_command
+from typer._click.core import Command, Context
+from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption
+from typer._click.formatting import HelpFormatter
+from typer._click.shell_completion import CompletionItem
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command, get_command_from_info, get_group
+from typer.models import CommandInfo
 
 import ampsched
-from ampsched._core import BUILD
 from ampsched.children import SIGNALLED
-from ampsched.cli import (
-    advising,
-    analysing,
-    calibrating,
-    checking,
-    comparing,
-    completing,
-    counting,
-    creating,
-    explaining,
-    importing,
-    lifting,
-    limiting,
-    listing,
-    living,
-    machines,
-    recording,
-    render,
-    reporting,
-    reproducing,
-    simulating,
-    sweeping,
-    tasks,
-    training,
-    virtual,
-    virtual_recording,
-)
-from ampsched.cli.helping import fold_help
+from ampsched.cli import COMPLETION, commands, helping, texts, version
 from ampsched.cli.signals import exit_code
 from ampsched.files import panics_told
+from ampsched.naming import unknown
 
 BAD_INPUT = 2
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-fold_help()
+_NO_COMMAND = re.compile("No such command '(.*?)'\\.")
+_NO_CHOICE = re.compile("Invalid value for '(.*)': '(.*)' is not one of (.*)\\.$")
+
+for _class in (TyperCommand, TyperGroup):
+    _class.format_help = helping.write_page  # type: ignore[assignment, method-assign]
+
+
+_parse_args = TyperCommand.parse_args
+
+
+def _parse_once(command: TyperCommand, context: Context, args: list[str]) -> list[str]:
+    """Reads arguments, and refuses an option that is given twice: else the first value would be dropped.
+
+    Raises:
+        InputError: That.
+    """
+    if not context.resilient_parsing:
+        given = command.make_parser(context).parse_args(list(args))[2]
+        for param in given:
+            if isinstance(param, TyperOption) and not (param.multiple or param.is_flag or param.count):
+                _refuse_several(param, given.count(param))
+    return _parse_args(command, context, args)
+
+
+def _refuse_several(option: TyperOption, count: int) -> None:
+    if count > 1:
+        flag = max(option.opts, key=len)
+        hint = f" (give one list: {flag} a,b)" if option.metavar == "NAMES" else ""
+        raise ampsched.InputError(f"{flag} is given {'twice' if count == 2 else f'{count} times'}{hint}")
+
+
+TyperCommand.parse_args = _parse_once  # type: ignore[assignment, method-assign]
+
+
+class _Commands(UserDict[str, Command]):
+    """The commands, each imported when it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = dict.fromkeys(commands.COMMANDS)  # type: ignore[assignment]
+
+    def __getitem__(self, name: str) -> Command:
+        self.data[name] = self.data[name] or _load(name)
+        return self.data[name]
+
+
+def _load(name: str) -> Command:
+    place, _, attribute = commands.COMMANDS[name][0].partition(":")
+    module = importlib.import_module(f"ampsched.cli.{place}")
+    found = getattr(module, attribute)
+    if isinstance(found, typer.Typer):
+        group = get_group(found)
+        group.name = name
+        return group
+    info = CommandInfo(
+        name=name,
+        callback=found,
+        epilog=getattr(module, f"{name.upper()}_EXAMPLES", None) or module.EXAMPLES,
+        context_settings=getattr(module, "CONTEXT", None),
+    )
+    return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+
+
+class _Root(TyperGroup):
+    """``ampsched``: only the command that is called is imported."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 (typer's own)
+        super().__init__(**settings)
+        self.commands = _Commands()
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Writes the page that is shown without any command, too."""
+        formatter.write(helping.root_page())
+
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
+        """Completes commands without a look into them."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        found = ((name, summary) for name, (_, summary) in commands.COMMANDS.items())
+        return [CompletionItem(name, help=text) for name, text in found if name.startswith(incomplete)]
+
+
 app = typer.Typer(
     name="ampsched",
-    help="Which scheduling policy is best for these programs on this processor with unequal cores?",
-    epilog=render.examples("ampsched compare --machine 2B2S --workload sync-2 --policy linux,wash,colab"),
-    rich_markup_mode="markdown",
+    cls=_Root,
+    help=commands.ABOUT,
+    epilog=texts.examples(commands.EXAMPLE),
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("advise", epilog=advising.EXAMPLES)(advising.advise)
-app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
-app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
-app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
-app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
-app.command("limit", epilog=limiting.EXAMPLES)(limiting.limit)
-app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
-app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
-app.command("import", epilog=importing.IMPORT_EXAMPLES)(importing.import_trace)
-app.command("check", epilog=checking.EXAMPLES)(checking.check)
-app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
-app.command("record", epilog=recording.EXAMPLES, context_settings=recording.COMMAND_LAST)(recording.record)
-app.command("lift", epilog=lifting.EXAMPLES)(lifting.lift)
-app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
-app.add_typer(counting.app, name="counters")
-app.command("machine", epilog=machines.EXAMPLES)(machines.machine)
-app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
-app.command("train", epilog=training.EXAMPLES)(training.train)
-app.command("reproduce", epilog=reproducing.EXAMPLES, context_settings=reproducing.PASSED_ON)(
-    reproducing.reproduce
-)
-app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
-app.add_typer(creating.app)
-app.add_typer(tasks.app)
-app.add_typer(living.app)
-virtual.app.command("record", epilog=virtual_recording.EXAMPLES)(virtual_recording.record)
-app.add_typer(virtual.app)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ampsched {ampsched.__version__} ({BUILD})")
+        typer.echo(version())
         raise typer.Exit
 
 
@@ -109,13 +145,7 @@ def _root(
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits: 0, 2 after one line that begins with ``error:``, or 128 and a signal's number.
-
-    Ctrl-C (SIGINT), SIGTERM and SIGHUP end any command in an orderly way, and soon.
-
-    Args:
-        arguments: Arguments without the program's name; those of the process by default.
-    """
+    """Runs the command line as `ampsched.cli.main` does, which answers at once what takes no command."""
     code = exit_code(lambda: _run(arguments))
     if arguments is None and isinstance(code, int) and code > SIGNALLED:
         _leave_at_once(code)
@@ -147,11 +177,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         with panics_told():
             code = _command(list(sys.argv[1:] if arguments is None else arguments))
     except OSError as error:
-        _end_after(error)
+        end_after(error)
+    except NoArgsIsHelpError as asked:  # a group of commands without one of them
+        typer.echo(asked.format_message())
+        sys.exit(BAD_INPUT)
     except (ampsched.InputError, typer.TyperException, UnicodeEncodeError, ImportError) as error:
         text = _told(error)
-        if not text:  # a group of commands without one of them has shown its help
-            sys.exit(BAD_INPUT)
         notes = getattr(error, "__notes__", [])
         _fail(f"{text} ({', '.join(notes)})" if notes else text)
     except typer.Abort:
@@ -176,6 +207,8 @@ def _words(error: typer.TyperException) -> str:
     """What is wrong with the arguments; of options of a command to execute, where they belong."""
     text = error.format_message().replace("Value error, ", "")  # Typer's own words for what is no choice
     context = getattr(error, "ctx", None)
+    if context is not None:
+        text = _unknown(text, error, context) or text
     if not hasattr(error, "option_name") or context is None:
         return text
     if any("-- COMMAND" in (getattr(each, "metavar", "") or "") for each in context.command.params):
@@ -183,10 +216,25 @@ def _words(error: typer.TyperException) -> str:
     return text
 
 
+def _unknown(text: str, error: typer.TyperException, context: Context) -> str:
+    """What is wrong with a name in the words of `unknown`, of which Typer has others; empty if it is something else."""
+    command, otherwise = context.command, f"see: {context.command_path} --help"
+    if isinstance(error, NoSuchOption):
+        options = [option for param in command.get_params(context) for option in param.opts]
+        return str(unknown("option", error.option_name, options, otherwise))
+    if found := _NO_COMMAND.match(text):
+        return str(unknown("command", found[1], getattr(command, "commands", ()), otherwise))
+    if found := _NO_CHOICE.match(text):
+        return str(unknown(f"value of {found[1]}", found[2], found[3].replace("'", "").split(", ")))
+    return ""
+
+
 def _command(given: list[str]) -> object:
     """What a command returns."""
     command = get_command(app)
-    if completing.VARIABLE in os.environ:
+    if COMPLETION in os.environ:
+        from ampsched.cli import completing
+
         completing.register()
         command.main(args=given, prog_name="ampsched", obj=given)  # completes, and exits
     try:
@@ -199,7 +247,7 @@ def _command(given: list[str]) -> object:
     return code
 
 
-def _end_after(error: OSError) -> NoReturn:
+def end_after(error: OSError) -> NoReturn:
     """Exits after an error of the operating system: whoever writes files names them, else it is of the output."""
     if isinstance(error, BrokenPipeError) and error.filename is None:
         # Whoever reads the output has seen enough; what is still buffered must not raise once more.
@@ -219,5 +267,5 @@ def _discard_output() -> None:
 
 
 def _fail(text: str) -> NoReturn:
-    print(f"error: {render.visible(' '.join(text.split()))}", file=sys.stderr)
+    print(f"error: {texts.visible(' '.join(text.split()))}", file=sys.stderr)
     sys.exit(BAD_INPUT)

@@ -22,11 +22,16 @@ WINDOW_MS_MAX, WINDOWS_MAX = 10_000.0, 1000
 
 @with_format
 def calibrate(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("calibration"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the results.")
+    ] = Path("calibration"),
     window_ms: Annotated[
         float,
         typer.Option(
-            "--window-ms", parser=options.number, metavar="MS", help="CPU time of a measurement, about."
+            "--window-ms",
+            parser=options.number,
+            metavar="MS",
+            help="Approximate CPU time of each measurement.",
         ),
     ] = 50.0,
     windows: Annotated[
@@ -38,7 +43,7 @@ def calibrate(
     *,
     output: Output,
 ) -> None:
-    """Measure this computer: kinds of cores, their speed on small kernels, their counters.
+    """Measure this computer's cores and counters: kinds of cores, and their speed on small kernels.
 
     Writes a machine file, speeds, a counter table and, if there are cores of several speeds and a PMU, a model. Pins
     itself to one CPU of each kind; changes nothing else. Other programs that run meanwhile make the results worse.

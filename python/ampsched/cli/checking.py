@@ -63,7 +63,9 @@ def check(
     *,
     output: Output,
 ) -> None:
-    """Say what a real scheduler did in a trace: migrations, latency, late frames, misplaced threads; check limits.
+    """Measure what a real scheduler did in a trace, and check limits.
+
+    It counts migrations, wake-up latency, late frames, misplaced threads and more.
 
     The exit code is 1 if a limit is violated, so that a trace serves as a regression test; then the threads that have
     most part in it are named, each with when to look.

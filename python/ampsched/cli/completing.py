@@ -9,8 +9,6 @@ from typer._completion_classes import BashComplete, FishComplete, ZshComplete
 
 from ampsched.registry import Param
 
-VARIABLE = "_AMPSCHED_COMPLETE"
-"""What a shell sets that asks for completions."""
 _BREAK = re.compile("[:=]+")
 
 

@@ -11,7 +11,9 @@ from ampsched._core import InputError
 from ampsched.cli import options, render
 from ampsched.cli.output import Output, with_format
 
-app = typer.Typer(help="Performance counters of gem5, perf and others as one table.", no_args_is_help=True)
+app = typer.Typer(
+    help="Read performance counters of gem5, perf and others as one table.", no_args_is_help=True
+)
 IMPORT_EXAMPLES = render.examples(
     "ampsched counters import m5out/stats.txt --from gem5 --program mcf --core-type ex5_big -o mcf.parquet",
     "ampsched counters import perf.csv --from perf -o mcf.parquet   (written by: perf stat -x, -I 100 -o perf.csv)",
@@ -24,19 +26,19 @@ LIST_EXAMPLES = render.examples("ampsched counters list")
 def import_files(
     files: Annotated[list[Path], typer.Argument(help="Files of one kind.")],
     source: Annotated[
-        counters.Source, typer.Option("--from", help="What wrote the files; csv: one column per counter.")
+        counters.Source, typer.Option("--from", help="What wrote the files; csv has one column per counter.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Table to write: .parquet, or .csv.")],
     program: Annotated[
         str | None,
-        typer.Option("--program", metavar="NAME", help="What ran, where a file does not say; else its name."),
+        typer.Option("--program", metavar="NAME", help="What ran, if the file does not say so."),
     ] = None,
     core_type: Annotated[
         str | None,
         typer.Option(
             "--core-type",
             metavar="TYPE",
-            help="Type of the cores, where a file does not say.",
+            help="Type of the cores, if the file does not say so.",
             autocompletion=options.complete_core_type,
         ),
     ] = None,

@@ -11,7 +11,7 @@ from ampsched.cli import render
 
 app = typer.Typer(
     name="new",
-    help="Files to begin with.",
+    help="Write a policy to start from.",
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
@@ -21,14 +21,14 @@ EXAMPLES = render.examples("ampsched new policy big-first", "ampsched new policy
 
 @app.callback()
 def _root() -> None:
-    """Files to begin with."""
+    """Write a policy to start from."""
 
 
 @app.command("policy", epilog=EXAMPLES)
 def policy(
     name: Annotated[str, typer.Argument(help="Name of the policy: lower-case words joined by '-'.")],
     python: Annotated[
-        bool, typer.Option("--python", help="A Python file in this folder, for trying out an idea.")
+        bool, typer.Option("--python", help="Write a Python file in this folder, to try out an idea.")
     ] = False,
 ) -> None:
     """Write a small policy to change: in a checkout a Rust file, its unit test and its row in the registry."""

@@ -27,7 +27,7 @@ def explain(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="TRACE", help="A trace of a real scheduler: tell what that did.", show_default=False
+            metavar="TRACE", help="A trace of a real scheduler, to explain what it did.", show_default=False
         ),
     ] = None,
     *,
@@ -63,23 +63,27 @@ def explain(
             "--window",
             parser=options.number,
             metavar="MS",
-            help="Tell what happened from so long before the moment to so long after it.",
+            help="How long before and after the moment to look.",
         ),
     ] = 5.0,
     settings: SimulateSettings,
+    values: Annotated[
+        bool,
+        typer.Option("--values", help="Print the rule and the numbers behind each sentence, too."),
+    ] = False,
     output: Output,
 ) -> None:
-    """Simulate one workload under one policy and tell what happened to one thread around a moment, and why.
+    """Explain what happened to one thread around a moment, and why: in a simulation, or in a trace.
 
-    Where it was put, what it waited for, who ran instead, when it was chosen, interrupted or moved: each with the rule
-    that decided and the values that counted. Of a TRACE: what its scheduler did, and with a machine what a policy
+    Where it was put, what it waited for, who ran instead, when it was chosen, interrupted or moved; --values adds the
+    rule that decided and the values that counted. Of a TRACE: what its scheduler did, and with a machine what a policy
     (by default `linux` of that kernel) does in a replay, and where they first differ.
     """
     if file is not None:
         if workload is not None:
             raise InputError(f"--workload {workload} and the trace {file} exclude each other")
         asked = thread, at_ms, window_ms
-        explaining_traces.show(file, (machine, cpus or ""), policy, asked, settings, output)
+        explaining_traces.show(file, (machine, cpus or ""), policy, asked, settings, output, values=values)
         return
     if cpus is not None:
         raise InputError(f"--cpus {cpus} needs a TRACE: it states which of its CPUs are of which cluster")
@@ -90,9 +94,7 @@ def explain(
     )
 
     def text(console: Console) -> None:
-        for line in answer.lines():
-            style = "dim" if line.lstrip().startswith("[") else None
-            console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)
+        explaining_traces.print_lines(console, answer.lines(), values=values)
 
     output.show(
         value=lambda: dataclasses.asdict(answer),

@@ -1,6 +1,6 @@
 """``ampsched explain`` of a trace of a real scheduler."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,6 +24,8 @@ def show(
     asked: Asked,
     settings: SimulateSettings,
     output: Output,
+    *,
+    values: bool,
 ) -> None:
     """Prints what the real scheduler did with a thread and, if the machine is known, what simulated ones do.
 
@@ -34,6 +36,7 @@ def show(
         asked: What is asked for.
         settings: Those of the simulations.
         output: How to print it.
+        values: Print the rule and the numbers behind each sentence, too.
 
     Raises:
         InputError: As of `around` and `simulated`; what is for simulations only, without a machine.
@@ -60,9 +63,7 @@ def show(
         for place, each in enumerate(made):
             lines += _story(each) if place == 0 else ["", f"Under {each.policy}: {each.explanation.summary}"]
             lines += _difference(each, seen, places)
-        for line in lines:
-            style = "dim" if line.lstrip().startswith("[") else None
-            console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)
+        print_lines(console, lines, values=values)
 
     rows = [{"by": "trace", **_row(step.at_ns, step.what, step.cpu, step.sentence)} for step in seen.steps]
     for each in made:
@@ -74,6 +75,15 @@ def show(
         rows=lambda: rows,
         text=text,
     )
+
+
+def print_lines(console: Console, lines: Iterable[str], *, values: bool) -> None:
+    """Prints an explanation; what is indented and in brackets, the rule and its numbers, if it is asked for."""
+    for line in lines:
+        in_brackets = line.lstrip().startswith("[")
+        if values or not in_brackets or not line.startswith(" "):
+            style = "dim" if in_brackets else None
+            console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)
 
 
 def _row(at_ns: int, what: str, core: int | None, sentence: str) -> dict[str, object]:

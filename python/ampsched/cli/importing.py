@@ -64,7 +64,7 @@ def import_trace(
         typer.Option(
             "--speeds",
             metavar="LIST",
-            help="Without --machine: speeds of the cores that recorded at their highest clocks, from core 0 on.",
+            help="Without --machine: speeds of the traced cores at their highest clocks, from core 0 on.",
         ),
     ] = None,
     machine: options.TracedMachine = None,

@@ -33,7 +33,9 @@ def lift(
     recording: Annotated[Path, typer.Argument(help="A recording (.ampr).")],
     other: Annotated[
         Path | None,
-        typer.Argument(help="One of the same program with another number of threads, which checks n."),
+        typer.Argument(
+            help="A recording of the same program with another number of threads, to check the result."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the program to this file (.toml).")
@@ -42,19 +44,21 @@ def lift(
         str,
         typer.Option(
             "--like",
-            help="The profile that its code is like.",
+            help="The profile that is most like its code.",
             autocompletion=options.complete_profile,
         ),
     ] = TYPICAL_PROFILE,
     speedup: Annotated[
         float | None,
-        typer.Option("--speedup", help="(Speed on the fastest core) / (speed on the slowest), if known."),
+        typer.Option(
+            "--speedup", help="Speed on the fastest core divided by that on the slowest, if you know it."
+        ),
     ] = None,
     scaling: Annotated[
         Scaling | None,
         typer.Option(
             "--scaling",
-            help="Other numbers of threads divide the work, or each does as much; default: what OTHER fits, else"
+            help="Whether more threads share the same work, or each thread does as much; default: what OTHER fits, else"
             " fixed-total.",
         ),
     ] = None,
@@ -62,7 +66,7 @@ def lift(
     *,
     output: Output,
 ) -> None:
-    """Make a program of a recording, with its number of threads and its size as parameters.
+    """Turn a recording into a program with parameters: its number of threads and its size.
 
     Barriers, queues, dynamic loops and locks are recognised; other waits become semaphores between pairs of threads.
     The program is simulated on as many equal cores as the recording had, and compared with it; so is the replay.

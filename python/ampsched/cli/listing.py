@@ -62,7 +62,7 @@ def list_names(
     settings: CatalogSettings,
     output: Output,
 ) -> None:
-    """List machines, workloads, programs, policies, governors, task policies, task programs, profiles or core types."""
+    """List machines, workloads, policies and other names."""
     entries = _entries(what, catalog_of(settings))
     rows = [{"name": entry.name, "description": entry.description} for entry in entries]
     table = render.table(what.value, render.prose("description"))
@@ -97,7 +97,10 @@ def describe(
     settings: CatalogSettings,
     output: Output,
 ) -> None:
-    """Describe a machine, workload, program, (task) policy, governor, profile or core type; this checks a file, too."""
+    """Describe what a name stands for, or check a file.
+
+    It can name a machine, workload, program, policy, task policy, governor, profile or core type.
+    """
     if policy_file.is_file(name):
         _describe_class(name, output)
         return

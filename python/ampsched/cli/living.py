@@ -17,7 +17,7 @@ from ampsched.live.commands import subcommands
 
 app = typer.Typer(
     name="live",
-    help="Policies on this computer: run them for real programs, watch, stop, compare.",
+    help="Run programs under a policy on this computer, and compare policies.",
     epilog=render.examples("ampsched live run --policy abreast --big 0-3 --little 4-7 -- ./my_program"),
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -51,7 +51,7 @@ def compare(
             "--policy",
             "-p",
             metavar="NAMES",
-            help="Policies a,b with parameters, repeatable; others are measured against the first; default: the kernel, scx_X: a program.",
+            help="Policies a,b with parameters, compared with the first. Repeatable. default is the kernel's own, scx_X a program.",
             autocompletion=read.complete_policy,
         ),
     ] = COMPARED,

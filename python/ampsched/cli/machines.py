@@ -30,14 +30,14 @@ def machine(
     ] = "this",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="File for the machine, .toml; printed if absent."),
+        typer.Option("--out", "-o", help="Write the machine to this .toml file; without it, print it."),
     ] = None,
     collector: Annotated[
         bool,
-        typer.Option("--collector", help="Print a script that collects all that is read, for any shell."),
+        typer.Option("--collector", help="Print a shell script that collects everything ampsched reads."),
     ] = False,
 ) -> None:
-    """Make a machine file of a computer: this one, or another from its files.
+    """Write a machine file for this computer or another, from that one's files.
 
     Comments in it say of each number who states it or that it is an estimate, and what is not known. It can be used at
     once: ``-m FILE``. Where a machine is asked for, ``this`` means this computer at that moment. Nothing is measured;

@@ -115,7 +115,7 @@ TracedMachine = Annotated[
         "--machine",
         "-m",
         metavar="NAME",
-        help="What was traced: a name, 'this' or a .toml file. CPU time is weighted by its cores and the trace's clocks.",
+        help="The machine that was traced: a name, 'this' or a .toml file. It weights CPU time by its cores and the trace's clocks.",
         autocompletion=complete_machine,
     ),
 ]
@@ -124,19 +124,23 @@ ProgramsOfTrace = Annotated[
     typer.Option(
         "--command",
         metavar="NAME",
-        help="Only threads of that program, and of all that it starts; repeatable.",
+        help="Only threads of this program and of every program it starts. Repeatable.",
     ),
 ]
 PidsOfTrace = Annotated[
     list[int] | None,
-    typer.Option("--pid", metavar="N", help="The same for the number of a process or thread; repeatable."),
+    typer.Option(
+        "--pid",
+        metavar="N",
+        help="Only the process or thread with this number, and what it starts. Repeatable.",
+    ),
 ]
 CpusOfTrace = Annotated[
     str | None,
     typer.Option(
         "--cpus",
         metavar="CLUSTERS",
-        help="Which CPUs of a trace are of which cluster: 'little=0,3-5 big=1,2'. By default CPU i is core i of the machine.",
+        help="Which CPUs of the trace belong to which cluster: 'little=0,3-5 big=1,2'. By default CPU i is core i of the machine.",
     ),
 ]
 _WORKLOAD = typer.Option(
@@ -164,7 +168,7 @@ Policies = Annotated[
         "--policy",
         "-p",
         metavar="NAMES",
-        help=f"{POLICY_HELP}; or a list a,b: others are measured against the first.",
+        help=f"{POLICY_HELP}; or a list a,b: the others are compared with the first.",
         autocompletion=complete_policy,
     ),
 ]
@@ -193,7 +197,8 @@ Html = Annotated[
         "--html",
         metavar="FILE",
         callback=_check_html,
-        help="Write a report to this .html file: one page for any browser, complete in itself.",
+        help="Write a report to this .html file: one page for any browser, which needs no other file.",
+        rich_help_panel="Output",
     ),
 ]
 
@@ -203,6 +208,6 @@ Margin = Annotated[
         "--margin",
         parser=number,
         metavar="SHARE",
-        help="By how much worse than the best policy others may be and still count as no worse: 0.01 is 1 %.",
+        help="Policies within this share of the best count as no worse: 0.01 is 1%.",
     ),
 ]

@@ -66,8 +66,8 @@ class Output:
 
 def with_format(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command the options ``--format`` and ``--json``; it gets an `Output` in its parameter ``output``."""
-    chosen = typer.Option("--format", help="How to print it; table if absent.")
-    short = typer.Option("--json", help="The same as --format json.")
+    chosen = typer.Option("--format", help="Output format [default: table].", rich_help_panel="Output")
+    short = typer.Option("--json", help="Short for --format json.", rich_help_panel="Output")
     options = [
         injection.option("format_", Format | None, None, chosen),
         injection.option("json", bool, False, short),

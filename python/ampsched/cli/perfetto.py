@@ -23,7 +23,9 @@ HOST, PORT = "127.0.0.1", 9001
 Open = Annotated[
     bool,
     typer.Option(
-        "--open", help="Serve the trace of --trace once to https://ui.perfetto.dev and open that page."
+        "--open",
+        help="Serve the trace of --trace once to https://ui.perfetto.dev and open that page.",
+        rich_help_panel="Output",
     ),
 ]
 

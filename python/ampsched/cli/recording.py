@@ -28,7 +28,7 @@ EXAMPLES = render.examples(
     "sudo ampsched record --unit nginx --for-s 30",
     "ampsched record --recover run.ampr.parts -o run.ampr",
 )
-COMMAND_LAST = {"allow_interspersed_args": False}
+CONTEXT = {"allow_interspersed_args": False}
 """What follows the first word that is no option belongs to the command, as its options do."""
 _MAGIC = b"AMPREC"
 _QUICK_EVENTS = 200_000
@@ -51,14 +51,19 @@ def record(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="The recording; by default PROGRAM.ampr, here."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where the recording goes [default: PROGRAM.ampr in this folder].",
+        ),
     ] = None,
     recover: Annotated[
         Path | None,
         typer.Option(
             "--recover",
             metavar="FOLDER",
-            help="Run nothing: make the recording of what a recorder has left that was killed.",
+            help="Run nothing: rebuild the recording from what a killed recorder left in this folder.",
         ),
     ] = None,
     by: Annotated[
@@ -66,7 +71,7 @@ def record(
         typer.Option(
             "--by",
             rich_help_panel=_HOW,
-            help="Who tells: the library, the kernel, which takes root, or both. By default both if they can.",
+            help="Who records: the library, the kernel (needs root), or both. By default both, if possible.",
         ),
     ] = None,
     system: Annotated[
@@ -74,7 +79,7 @@ def record(
         typer.Option(
             "--system",
             rich_help_panel=_HOW,
-            help="The same as --by kernel: also static programs, and what blocks outside of locks.",
+            help="Short for --by kernel: also sees static programs, and waits outside of locks.",
         ),
     ] = False,
     pid: Annotated[
@@ -83,13 +88,16 @@ def record(
             "--pid",
             metavar="PID,...",
             rich_help_panel=_RUNNING,
-            help="These processes, with all below them; repeatable.",
+            help="Record these processes and every process below them. Repeatable.",
         ),
     ] = None,
     unit: Annotated[
         str | None,
         typer.Option(
-            "--unit", metavar="UNIT", rich_help_panel=_RUNNING, help="The processes of a systemd unit."
+            "--unit",
+            metavar="UNIT",
+            rich_help_panel=_RUNNING,
+            help="Record the processes of this systemd unit.",
         ),
     ] = None,
     cgroup: Annotated[
@@ -98,7 +106,7 @@ def record(
             "--cgroup",
             metavar="FOLDER",
             rich_help_panel=_RUNNING,
-            help="The processes of a control group, such as a container's: its folder, or its path below /sys/fs/cgroup.",
+            help="Record the processes of this control group, such as a container's: its folder, or its path below /sys/fs/cgroup.",
         ),
     ] = None,
     for_s: Annotated[
@@ -108,7 +116,7 @@ def record(
             parser=options.number,
             metavar="S",
             rich_help_panel=_RUNNING,
-            help="How long, in seconds; 10 if absent. Ctrl-C, or the end of all of them, ends it sooner.",
+            help="How long to record, in seconds [default: 10]. Ctrl-C or the last process's end stops it earlier.",
         ),
     ] = None,
     each_kind: Annotated[
@@ -116,7 +124,7 @@ def record(
         typer.Option(
             "--each-kind",
             rich_help_panel=_HOW,
-            help="Run it once more on each kind of core here, without streams: what it gains from fast cores.",
+            help="Run the command once more on each kind of core here, to measure what it gains from fast cores.",
         ),
     ] = False,
     limit_mb: Annotated[
@@ -132,7 +140,7 @@ def record(
 ) -> int:
     """Run a program and record what its threads do: work, locks, waiting, and who wakes whom.
 
-    Takes no root: the program loads a library first that sees its calls. It must be dynamically linked; programs that
+    Needs no root: a preloaded library records the program's calls. It must be dynamically linked; programs that
     it starts are recorded, too. Standard streams, signals and the exit code are the program's. As root the kernel tells
     meanwhile who has ended which wait, and what runs already is recorded by its events: --pid, --unit or --cgroup.
     """

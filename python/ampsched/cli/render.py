@@ -12,6 +12,7 @@ from ampsched.cli.consoles import MarkdownConsole as MarkdownConsole
 from ampsched.cli.consoles import console as console
 from ampsched.cli.consoles import errors as errors
 from ampsched.cli.tables import Column, Table
+from ampsched.cli.texts import examples as examples
 from ampsched.cli.texts import is_unicode
 from ampsched.cli.texts import visible as visible
 from ampsched.statistics import Estimate
@@ -36,11 +37,6 @@ def print_json(value: object) -> None:
     """Prints a value as JSON."""
     json.dump(value, sys.stdout, indent=2, ensure_ascii=not is_unicode(), allow_nan=False)
     sys.stdout.write("\n")
-
-
-def examples(*lines: str) -> str:
-    """Examples at the end of a command's help (Markdown)."""
-    return "\n".join(["**Examples**", "", *(f"- `{line}`" for line in lines)])
 
 
 def table(*columns: str | Column) -> Table:

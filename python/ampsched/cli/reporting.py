@@ -63,7 +63,9 @@ def report(
     ],
     html: options.Html = None,
 ) -> None:
-    """Make one HTML page of saved results: the answer first, then what it rests on. The page needs nothing else.
+    """Turn saved results into one HTML page: the answer first, then what it rests on.
+
+    The page needs no other file.
 
     Timelines are in the pages of commands that simulate (--html there): saved results don't have them.
     """

@@ -11,7 +11,7 @@ EXAMPLES = render.examples(
     "ampsched reproduce all --out results",
     "ampsched reproduce --help   (which papers, and all options)",
 )
-PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
+CONTEXT = {"ignore_unknown_options": True, "help_option_names": []}
 """Settings of the command: the laboratory reads its arguments."""
 
 
@@ -19,10 +19,12 @@ def reproduce(
     context: typer.Context,
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PAPER [OPTION]...", help="See --help, which the laboratory prints."),
+        typer.Argument(
+            metavar="PAPER [OPTION]...", help="The laboratory's arguments: see `ampsched reproduce --help`."
+        ),
     ] = None,
 ) -> None:
-    """Repeat a paper's experiment, compare with its claims, and write a report, by the laboratory of ampsched.
+    """Repeat a paper's experiment and check its claims in a report.
 
     The laboratory is the folder lab of a checkout: run this in a checkout, or install that folder.
     """

@@ -77,7 +77,9 @@ def sweep(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Folder where results are kept: what is there is not run again. It can be shared."
+            "--out",
+            metavar="FOLDER",
+            help="Keep results in this folder; what is there is not run again. It can be shared.",
         ),
     ] = None,
     sample: Annotated[

@@ -31,7 +31,7 @@ GANTT_CELLS, GANTT_MARGIN = 60, 24
 
 app = typer.Typer(
     name="tasks",
-    help="Task graphs: schedule them on unequal workers, draw, describe and convert them.",
+    help="Schedule, draw, describe and convert task graphs for unequal workers.",
     epilog=render.examples(
         "ampsched tasks run fluidanimate --workers 4xbig,4xlittle --policy fifo,cats,heft"
     ),
@@ -91,7 +91,7 @@ def run(
             "--policy",
             "-p",
             metavar="NAMES",
-            help="Task policies a,b with parameters, such as cats:steal=1; others are measured against the first.",
+            help="Task policies a,b with parameters, such as cats:steal=1; the others are compared with the first.",
             autocompletion=_complete_policy,
         ),
     ] = "fifo,cats,heft",

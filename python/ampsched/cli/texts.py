@@ -25,3 +25,8 @@ def visible(text: str) -> str:
 def is_unicode() -> bool:
     """Whether standard output can show any character."""
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+
+
+def examples(*lines: str) -> str:
+    """Examples at the end of a command's help (Markdown)."""
+    return "\n".join(["**Examples**", "", *(f"- `{line}`" for line in lines)])

@@ -39,7 +39,7 @@ def train(
             "--machine",
             "-m",
             metavar="NAME",
-            help="Instead: simulated counters of this machine.",
+            help="Instead of tables: use simulated counters of this machine.",
             autocompletion=options.complete_machine,
         ),
     ] = None,
@@ -66,13 +66,11 @@ def train(
     ),
     counters: Annotated[
         int,
-        typer.Option(
-            "--counters", "-k", parser=options.whole, metavar="N", help="Counters per model at most."
-        ),
+        typer.Option("--counters", "-k", parser=options.whole, metavar="N", help="Most counters per model."),
     ] = 6,
     per: Annotated[
         Per | None,
-        typer.Option("--per", help="What counts are divided by: cycles, or instructions as in the papers."),
+        typer.Option("--per", help="Divide counts by cycles, or by instructions as in the papers."),
     ] = None,
     regression: Annotated[
         Kind | None,
@@ -86,7 +84,7 @@ def train(
     settings: CatalogSettings,
     output: Output,
 ) -> None:
-    """Train models that predict from performance counters how much a thread gains on a big core.
+    """Train models that predict speed-ups from performance counters: what a thread gains on a big core.
 
     One model per kind of core. It reads no more counters than the PMU counts at once; --per or --regression select them
     by principal components, as the papers do. Errors are those on programs left out of the training, beside three

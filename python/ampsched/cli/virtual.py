@@ -15,7 +15,7 @@ from ampsched.vm.kernel import DEFAULT_KERNEL
 
 app = typer.Typer(
     name="vm",
-    help="Virtual machines with unequal cores and a kernel that loads schedulers (sched_ext).",
+    help="Run commands in a virtual machine with unequal cores, whose kernel loads schedulers (sched_ext).",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -28,7 +28,7 @@ Limit = Annotated[
         "--limit-s",
         parser=options.number,
         metavar="S",
-        help="This computer's time until it is stopped, in s.",
+        help="Stop the machine after this many seconds of this computer's time.",
     ),
 ]
 Arch = Literal["x86", "arm64"]
@@ -70,12 +70,16 @@ Include = Annotated[
     typer.Option(
         "--include",
         metavar="FILE",
-        help="A file, folder or program that the command needs as well; repeatable.",
+        help="Another file, folder or program that the command needs. Repeatable.",
     ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FOLDER", help="Gets the files that the command leaves where it runs."),
+    typer.Option(
+        "--out",
+        metavar="FOLDER",
+        help="Copy the files that the command leaves in its working folder to this folder.",
+    ),
 ]
 CpuModel = Annotated[
     str | None,
@@ -101,7 +105,7 @@ Quantum = Annotated[
         "--quantum-us",
         parser=options.number,
         metavar="US",
-        help="Cores take turns of that length: 2 to 4 shows contended locks, and takes several times as long.",
+        help="How long each core runs before the next one's turn: 2 to 4 shows contended locks but takes several times as long.",
     ),
 ]
 Caches = Annotated[
@@ -114,7 +118,7 @@ Caches = Annotated[
 ]
 Mirror = Annotated[
     str | None,
-    typer.Option("--mirror", metavar="URL", help="Archive of Debian, if not that of this computer's apt."),
+    typer.Option("--mirror", metavar="URL", help="Debian archive to use, if not this computer's own."),
 ]
 EXAMPLES = render.examples(
     "ampsched vm run -- uname -r",
@@ -133,7 +137,7 @@ def run(
             "--policy",
             "-p",
             metavar="NAME",
-            help="Policy with parameters; if absent, Linux schedules alone.",
+            help="Policy with parameters; without it, Linux schedules alone.",
             autocompletion=options.complete_policy,
         ),
     ] = None,

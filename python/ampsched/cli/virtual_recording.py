@@ -18,7 +18,10 @@ EXAMPLES = render.examples(
     "ampsched vm record --system --arch arm64 -m hybrid-8P16E:p=2:e2=0:e3=0 -o my_program.ampr -- ./my_program",
 )
 
+app = virtual.app
 
+
+@app.command("record", epilog=EXAMPLES)
 def record(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Program and arguments.")],
     recording: Annotated[

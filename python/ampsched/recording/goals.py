@@ -21,6 +21,7 @@ from ampsched.comparison import (
 )
 from ampsched.execution import Run
 from ampsched.governor import Governors
+from ampsched.naming import check_known
 from ampsched.recording.frames import Frames
 from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import paired
@@ -116,8 +117,8 @@ def check_goal(asked: str | None, governor: str | None) -> None:
     Raises:
         InputError: There is no such goal or governor.
     """
-    if asked is not None and asked not in GOALS:
-        raise InputError(f'goal = "{asked}" is not one of {", ".join(GOALS)}')
+    if asked is not None:
+        check_known("goal", asked, GOALS)
     if governor is not None:
         Governors.of(governor)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ampsched._core import InputError
+from ampsched.naming import unknown
 from ampsched.recording.observed import CpuSeen, Observed, ThreadSeen
 from ampsched.units import NS_PER_MS
 
@@ -435,9 +436,7 @@ def limits(texts: Sequence[str], clusters: Sequence[str]) -> Iterator[Limit]:
         name, sign, number, given = parts.groups()
         name = name if name in known else _with_unit(name, given)
         if name not in known:
-            raise InputError(
-                f'--limit "{text}": there is no metric "{parts[1]}" (there are {", ".join(known)})'
-            )
+            raise InputError(f'--limit "{text}": {unknown("metric", parts[1], known)}')
         metric = known[name]
         if given not in (None, metric.unit):
             raise InputError(f'--limit "{text}": {name} is in {metric.unit or "no unit"}, not in {given}')

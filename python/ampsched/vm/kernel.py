@@ -71,7 +71,8 @@ def fetch_kernel(
     """
     known = kernels(architecture)
     if version not in known:
-        raise VmError(f"there is no kernel {version} for {architecture} (known: {', '.join(known)})")
+        # All are told: a number that looks like another one is not nearly the same kernel.
+        raise VmError(f'unknown kernel for {architecture} "{version}" (known: {", ".join(known)})')
     folder = (archive or Archive()).folder(f"linux-{version}-{architecture}")
     image = _the_one(folder, "vmlinuz")
     if image is None:

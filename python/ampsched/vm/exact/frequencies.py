@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ampsched._core import Machine
+from ampsched.naming import unknown
 from ampsched.vm.error import VmError
 
 GOVERNORS: dict[str, str | None] = {
@@ -113,7 +114,7 @@ def check_governor(name: str, architecture: str) -> None:
         VmError: That.
     """
     if name not in GOVERNORS:
-        raise VmError(f'governor "{name}" is unknown (Linux has {", ".join(GOVERNORS)})')
+        raise VmError(str(unknown("governor of Linux", name, GOVERNORS)))
     if architecture != "aarch64":
         raise VmError(f"governor {name}: only arm64 guests can change frequencies (--arch arm64)")
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ampsched.naming import unknown
 from ampsched.vm.archive import Archive
 from ampsched.vm.error import VmError
 from ampsched.vm.exact import priorities
@@ -79,7 +80,7 @@ def architecture(name: str) -> Architecture:
         VmError: There is none.
     """
     if name not in ARCHITECTURES:
-        raise VmError(f'architecture "{name}" is unknown (known: {", ".join(ARCHITECTURES)})')
+        raise VmError(str(unknown("architecture", name, ARCHITECTURES)))
     return ARCHITECTURES[name]
 
 

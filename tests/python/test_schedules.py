@@ -23,6 +23,7 @@ from ampsched.recording.schedules import (
 
 ROOT = Path(__file__).parents[2]
 THREADS = ROOT / "docs/reports/recordings/exact/barriers-uneven.ampr"
+RECORD = (sys.executable, "-m", "ampsched", "record", "--by", "library")
 LOOP = """
 int main(void) {
     double sum = 0;
@@ -52,18 +53,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def recorded(program: Path) -> Path:
     """Its recording."""
-    command = [
-        sys.executable,
-        "-m",
-        "ampsched",
-        "record",
-        "--by",
-        "library",
-        "-o",
-        "loop.ampr",
-        "--",
-        program,
-    ]
+    command = [*RECORD, "-o", "loop.ampr", "--", str(program)]
     subprocess.run(command, cwd=program.parent, check=True, capture_output=True, timeout=60)
     return program.parent / "loop.ampr"
 
@@ -98,7 +88,7 @@ def test_h38_2_what_is_typed_is_understood(program: Path) -> None:
     mine = Cores("mine", tuple(sorted(os.sched_getaffinity(0))[:2]))
     for what in (binding(mine), gomp_affinity(mine), (("OMP_SCHEDULE", "dynamic,64"),)):
         environment = os.environ | dict(what) | {"OMP_DISPLAY_ENV": "true"}
-        ran = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
+        ran = subprocess.run([str(program)], env=environment, capture_output=True, text=True, timeout=60)
         assert ran.returncode == 0
         assert "nvalid" not in ran.stderr, ran.stderr
         assert what[0][1].split(",")[0].upper() in ran.stderr.upper()

@@ -140,7 +140,7 @@ def answer(results: Results) -> str:
     return opening(
         [
             f"**We aimed at an H_ANTT {AIM:.0%} below that of the best other scheduler on at least half of the mixes, and "
-            f"nowhere more than {WORST:.0%} above it. {len(reached) or 'None'} of {len(best)} machines reached that"
+            f"nowhere more than {WORST:.0%} above it; {len(reached) or 'none'} of {len(best)} machines reached that"
             f"{': ' + ', '.join(reached) if reached else ''}.**",
             f"On average over the mixes, our best policy changes it by {means}.",
             f"The least favourable mix is `{mix}` on {machine}: {percent(change)}.",

@@ -96,7 +96,7 @@ def aims(papers: Mapping[str, list[Claim]]) -> str:
     left = sum(map(unexplained, papers)) / len(verdicts)
     return (
         f"We reproduce {reproduced:.0%} of {len(verdicts)} claims (aim: {CLAIMS_AIM:.0%}) and get at least the direction "
-        f"right for {right:.0%} (aim: {DIRECTION_AIM:.0%}). For {left:.0%} (aim: {UNEXPLAINED_AIM:.0%}) no test "
+        f"right for {right:.0%} (aim: {DIRECTION_AIM:.0%}); for {left:.0%} (aim: {UNEXPLAINED_AIM:.0%}) no test "
         "confirms a cause of the miss, even in part."
     ).replace("%", " %")
 

@@ -80,7 +80,7 @@ def test_values_are_named_in_one_style() -> None:
         helping.command_page(each.make_context(name, [], resilient_parsing=True))
         for name, each in all_commands(root)
     )
-    for sign in ("<bool>", "<path>", "<integer>", "<text>", "list[", "{--"):
+    for sign in ("<bool>", "<path>", "<integer>", "<text>", "list[", "{--", "...]...", "......"):
         assert sign not in page
 
 

@@ -17,7 +17,6 @@ app = typer.Typer(
     name="vm",
     help="Run commands in a virtual machine with unequal cores, whose kernel loads schedulers (sched_ext).",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
 )
 Memory = Annotated[
     int, typer.Option("--memory-mb", parser=options.whole, metavar="MB", help="Memory of the machine.")

@@ -78,5 +78,5 @@ def test_a_test_must_have_been_run() -> None:
 def test_tests_are_names() -> None:
     with pytest.raises(InputError, match="tests 'x' is no list of names of conditions"):
         claims_of(TEXT.replace('["never sleep", "sleep late"]', '"x"'))
-    with pytest.raises(InputError, match='cause "spin": key "test" is unknown'):
+    with pytest.raises(InputError, match='cause "spin": unknown key "test"'):
         claims_of(TEXT.replace("tests", "test"))

@@ -333,16 +333,16 @@ def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str)
         ("[fig1", "claims.toml: Expected ']' at the end of a table declaration (at end of document)"),
         (HEAD + HEAD, "claims.toml: Cannot declare ('fig1',) twice"),
         (HEAD + '[fig1.A]\ntext = "a"\n', "claims.toml: Cannot declare ('fig1', 'A') twice"),
-        ("[fig2.A]\n", 'claims.toml: part "fig2" is unknown (did you mean "fig1"?)'),
-        ('compar = "change"\n', 'claims.toml: key "compar" is unknown (did you mean "compare"?)'),
-        ('[fig1]\nsorce = "x"\n', 'claims.toml: part fig1: key "sorce" is unknown (did you mean "source"?)'),
-        (HEAD + 'mesure = "x"\n', 'claim A: key "mesure" is unknown (did you mean "measure"?)'),
+        ("[fig2.A]\n", 'claims.toml: unknown part "fig2" (did you mean "fig1"?)'),
+        ('compar = "change"\n', 'claims.toml: unknown key "compar" (did you mean "compare"?)'),
+        ('[fig1]\nsorce = "x"\n', 'claims.toml: part fig1: unknown key "sorce" (did you mean "source"?)'),
+        (HEAD + 'mesure = "x"\n', 'claim A: unknown key "mesure" (did you mean "measure"?)'),
         ('[fig1.A]\ntext = "a"\n', 'claim A: there is no "source"'),
         ('[fig1.A]\nsource = "a"\n', 'claim A: there is no "text"'),
         (HEAD, 'claim A: there is no "compare"'),
         (
             HEAD + 'compare = "chnge"\npaper = 1\n',
-            'claim A: comparison "chnge" is unknown (did you mean "change"?)',
+            'claim A: unknown comparison "chnge" (did you mean "change"?)',
         ),
         (HEAD + 'compare = "change"\n' + GAIN, 'claim A: there is no "paper"'),
         (HEAD + 'compare = "change"\npaper = 1\n', 'claim A: there is no "measure"'),
@@ -354,10 +354,10 @@ def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str)
             HEAD + 'compare = "ordering"\npaper = 1\n' + GAIN,
             'claim A: comparison "ordering" takes no "paper"',
         ),
-        (HEAD + 'compare = "change"\npaper = 1\nunit = "km"\n' + GAIN, 'claim A: unit "km" is unknown'),
+        (HEAD + 'compare = "change"\npaper = 1\nunit = "km"\n' + GAIN, 'claim A: unknown unit "km"'),
         (
             HEAD + 'compare = "change"\npaper = 1\nmeasure = "gian"\n',
-            'claim A: measurement "gian" is unknown (did you mean "gain"?)',
+            'claim A: unknown measurement "gian" (did you mean "gain"?)',
         ),
         (
             HEAD + 'compare = "change"\npaper = 1\nmeasure = "winners"\n',
@@ -373,12 +373,12 @@ def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str)
         ),
         (
             HEAD + 'compare = "change"\npaper = 1\nmeasure = { name = "gain", place = "3" }\n',
-            'claim A: place "3" is unknown',
+            'claim A: unknown place "3"',
         ),
         (
             HEAD
             + 'compare = "change"\npaper = 1\nmeasure = { name = "gain", place = "1", metric = "h_ant" }\n',
-            'claim A: metric "h_ant" is unknown (did you mean "h_antt"?)',
+            'claim A: unknown metric "h_ant" (did you mean "h_antt"?)',
         ),
         (
             HEAD + 'compare = "change"\npaper = 1\nmeasure = { name = "gain", place = true }\n',
@@ -402,10 +402,10 @@ def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str)
             HEAD + 'untestable = "no"\nsaid = "x"\n' + GAIN,
             'claim A: it states "measure" and is "untestable"',
         ),
-        (HEAD + 'untestable = "no"\nsaid = "x"\ncause = "c"\n', 'claim A: cause "c" is unknown'),
-        (HEAD + 'untestable = "no"\nsaid = "x"\nchange = "c"\n', 'claim A: cause "c" is unknown'),
+        (HEAD + 'untestable = "no"\nsaid = "x"\ncause = "c"\n', 'claim A: unknown cause "c"'),
+        (HEAD + 'untestable = "no"\nsaid = "x"\nchange = "c"\n', 'claim A: unknown cause "c"'),
         ('[causes]\nc = "x"\n', 'claims.toml: cause "c" is no claim\'s'),
-        ('[causes]\nc = "{shre}"\n', 'cause "c": fact "shre" is unknown (did you mean "share"?)'),
+        ('[causes]\nc = "{shre}"\n', 'cause "c": unknown fact "shre" (did you mean "share"?)'),
     ],
 )
 def test_errors_name_file_claim_and_what_is_wrong(text: str, message: str) -> None:

@@ -68,9 +68,9 @@ def test_cases_of_claims() -> None:
     assert names("two programs,four programs") == names("all")
     assert names("comm-1 on 2B2S,4B4S") == {("2B2S", "comm-1"), ("4B4S", "comm-1")}
     assert names("few threads on 2B4S") == {case for case in names("few threads") if case[0] == "2B4S"}
-    with pytest.raises(InputError, match=r'workload or group "snyc" is unknown .*"sync"'):
+    with pytest.raises(InputError, match=r'unknown workload or group "snyc" .*"sync"'):
         names("snyc")
-    with pytest.raises(InputError, match=r'machine "2B3S" is unknown'):
+    with pytest.raises(InputError, match=r'unknown machine "2B3S"'):
         names("sync on 2B3S")
 
 

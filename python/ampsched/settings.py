@@ -89,7 +89,7 @@ UntilMs = Annotated[
     float | None,
     Setting(
         None,
-        "Stop at this simulated time, whatever still runs.",
+        "Stop at this simulated time, even if programs still run.",
         "MS",
         Range(0, MS_MAX, without_low=True),
     ),
@@ -107,7 +107,7 @@ class AloneSettings(TypedDict, total=False):
         str | Factors,
         Setting(
             "oracle",
-            "Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, predicted or "
+            "Where policies get speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, predicted or "
             "predicted:MODEL (a trained model and simulated counters), constant:1.5 or none.",
             "SOURCE",
             read=Factors.of,
@@ -119,7 +119,7 @@ class AloneSettings(TypedDict, total=False):
             "auto",
             "What the system does beside the programs, by interrupts and kernel threads: none, idle, busy, or a file "
             "(.toml); auto: idle beside a recording that is named by its file, else none. "
-            "Programs that run alone to compare others with them have it, too: their system is the same.",
+            "Programs that run alone for comparison get the same noise.",
             "NOISE",
             read=Noise.of,
         ),
@@ -128,7 +128,7 @@ class AloneSettings(TypedDict, total=False):
         bool,
         Setting(
             False,
-            "Account for power, energy and heat; the machine must say what is known of its power.",
+            "Account for power, energy and heat; the machine must state its power.",
         ),
     ]
     repetitions: Annotated[
@@ -170,7 +170,7 @@ class MixSettings(AloneSettings, total=False):
         str | Governors,
         Setting(
             "none",
-            "Who sets the frequencies: none (always the highest), schedutil, ondemand:up_threshold=80, or by "
+            "What sets the frequencies: none (always the highest), schedutil, ondemand:up_threshold=80, or by "
             "cluster big=performance,little=powersave.",
             "NAMES",
             read=Governors.of,
@@ -252,7 +252,7 @@ class CompareSettings(OrderedSettings, total=False):
         int,
         Setting(
             5,
-            "Number of seeds: as many draws of all that is random, the same ones for every policy.",
+            "Number of seeds, the same ones for every policy.",
             "N",
             Range(1, REPETITIONS_MAX),
             short="-r",

@@ -49,11 +49,12 @@ def test_the_answer_has_everything_that_a_decision_needs() -> None:
     assert found.speedup.startswith("2.6")
     assert found.best_if == {}
     # Four threads with shares of 1 to 7 ms up to each barrier.
-    assert found.sharing is not None
-    assert found.sharing.share > 0.95
-    assert found.sharing.change.high < -0.2
+    assert found.shared > 0.95
+    (piecewise,) = found.loops
+    assert piecewise.schedule.name == "piece by piece"
+    assert piecewise.change.high < -0.2
     text = "\n".join(lines(found, "2B2S", ["./uneven"]))
-    assert len(text.splitlines()) <= 20
+    assert len(text.splitlines()) <= 24
     assert text.startswith(f"Simulated on 2B2S: {found.best.policy} is ")
     assert json.dumps(found.to_dict())
 

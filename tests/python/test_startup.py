@@ -80,8 +80,16 @@ def test_values_are_named_in_one_style() -> None:
         helping.command_page(each.make_context(name, [], resilient_parsing=True))
         for name, each in all_commands(root)
     )
-    for sign in ("<bool>", "<path>", "<integer>", "<text>", "list[", "{--"):
+    for sign in ("<bool>", "<path>", "<integer>", "<text>", "list[", "{--", "...]...", "......"):
         assert sign not in page
+
+
+def test_many_options_are_shown_in_groups() -> None:
+    root = get_command(app)
+    assert isinstance(root, TyperGroup)
+    for name, command in all_commands(root):
+        groups = {getattr(param, "rich_help_panel", None) for param in command.params}
+        assert len(command.params) <= 13 or len(groups) > 1, name
 
 
 def test_the_package_has_what_its_annotations_say() -> None:

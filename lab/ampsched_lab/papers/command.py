@@ -33,7 +33,6 @@ PAPERS = "; ".join(f"{name}: {EXPERIMENTS[name].paper}" for name in sorted(EXPER
 REPEATS_MAX = 1000
 app = typer.Typer(
     add_completion=False,
-    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

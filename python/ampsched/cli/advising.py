@@ -255,13 +255,25 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         *(f"note: {each}" for each in (*advice.left_out, *advice.dropped)),
         *advice.notes[-1:] * (where.partition(":")[0] == THIS),
     ]
-    if advice.sharing is not None:
-        change = advice.sharing.change
-        told.append(
-            f"loops: {advice.sharing.share:.0%} of its work is shares of loops; taken piece by piece, as by a task "
-            f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
-        )
-    return [*told, *_setting_lines(advice), *_part_lines(advice), typed.line(advice, where, command)]
+    return [
+        *told,
+        *_loop_lines(advice),
+        *_setting_lines(advice),
+        *_part_lines(advice),
+        typed.line(advice, where, command),
+    ]
+
+
+def _loop_lines(advice: Advice) -> list[str]:
+    """What other schedules of its loops would gain, and what they need."""
+    if not advice.loops:
+        return []
+    told = []
+    for each in advice.loops[:SHOWN]:
+        variables = "".join(f" ({name}={value})" for name, value in each.schedule.environment)
+        change = f"{each.change.mean:+.1%} ±{each.change.half_width:.1%}"
+        told.append(f"  {each.schedule.name}{variables}: {change}; {each.schedule.needs}")
+    return [f"loops: {advice.shared:.0%} of its work is shared by threads; by another schedule:", *told]
 
 
 def _setting_lines(advice: Advice) -> list[str]:
@@ -276,7 +288,14 @@ def _setting_lines(advice: Advice) -> list[str]:
         f"  {text:<{width}}  {_change(advice, each.change, each.value)}"
         for text, each in zip(texts, shown, strict=True)
     ]
-    return [f"other settings: {len(others)} of {advice.found.count} tried came near; the best:", *rows]
+    told = [f"other settings: {len(others)} of {advice.found.count} tried came near; the best:", *rows]
+    if advice.is_openmp and advice.usual.threads is None:
+        command = shlex.join(advice.target)
+        told.append(
+            "threads: OpenMP may start fewer on fewer cores; to compare: ampsched advise -- env "
+            f"OMP_NUM_THREADS={{threads}} {command}"
+        )
+    return told
 
 
 def _setting_text(tried: Tried) -> str:

@@ -12,7 +12,6 @@ from ampsched.cli import render
 app = typer.Typer(
     name="new",
     help="Write a policy to start from.",
-    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
 )

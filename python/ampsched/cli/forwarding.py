@@ -20,13 +20,18 @@ from ampsched.live.program import live_program
 OWN_GROUPS = ("scope", "record")
 """Settings that a comparison makes for each of its sessions itself: whom it schedules, and what it writes."""
 
+SESSIONS = "Each session"
+"""Group of options in the help: those of ``ampsched live run``."""
 
 _MACHINE = injection.option(
     "machine",
     str | None,
     None,
     typer.Option(
-        *machine.FLAGS, metavar="NAME|FILE|this", help="Classes, speeds and power of cores by a machine file."
+        *machine.FLAGS,
+        metavar="NAME|FILE|this",
+        help="Classes, speeds and power of cores by a machine file.",
+        rich_help_panel=SESSIONS,
     ),
 )
 
@@ -106,7 +111,13 @@ def _parameter(option: Option) -> inspect.Parameter:
     kind, default = (bool, False) if option.metavar is None else (kind, option.default)
     metavar = "|".join(option.choices) or option.metavar
     values = _completer(option) if option.choices else None
-    declared = typer.Option(*option.flags, metavar=metavar, help=f"{option.help}.", autocompletion=values)
+    declared = typer.Option(
+        *option.flags,
+        metavar=metavar,
+        help=f"{option.help}.",
+        autocompletion=values,
+        rich_help_panel=SESSIONS,
+    )
     return injection.option(option.name, kind, default, declared)
 
 

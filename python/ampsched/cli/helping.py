@@ -114,7 +114,9 @@ def _sections(command: "Command", context: "Context") -> Iterator[tuple[str, Row
 
 def usage_pieces(command: "Command", context: "Context") -> list[str]:
     """What stands behind a command: what must be given as it is, the rest in brackets."""
-    return [piece.replace("{", "").replace("}", "") for piece in command.collect_usage_pieces(context)]
+    pieces = (re.sub("[{}]", "", piece) for piece in command.collect_usage_pieces(context))
+    once = (re.sub(r"(\.\.\.\]?)\.\.\.$", r"\1", piece) for piece in pieces)
+    return [piece.upper() if piece.islower() else piece for piece in once]
 
 
 def row(param: "Parameter", context: "Context") -> tuple[str, str] | None:

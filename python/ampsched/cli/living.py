@@ -19,7 +19,6 @@ app = typer.Typer(
     name="live",
     help="Run programs under a policy on this computer, and compare policies.",
     epilog=render.examples("ampsched live run --policy abreast --big 0-3 --little 4-7 -- ./my_program"),
-    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
 )

@@ -134,7 +134,7 @@ def record(
             parser=options.whole,
             metavar="MB",
             rich_help_panel=_HOW,
-            help="Most that events may take on the disk: of a command what does not fit is counted, else it ends.",
+            help="Largest size of the events on disk. Beyond it, a command's events are only counted; other recordings end.",
         ),
     ] = LIMIT_MB,
 ) -> int:

@@ -30,5 +30,5 @@ def reproduce(
     """
     app = laboratory.module("papers.command").app
     command = typer.main.get_command(app)
-    with command.make_context(context.command_path, list(arguments or ()), parent=context) as inner:
+    with command.make_context(context.command_path, list(arguments or ()), obj=context.obj) as inner:
         command.invoke(inner)

@@ -35,7 +35,6 @@ app = typer.Typer(
     epilog=render.examples(
         "ampsched tasks run fluidanimate --workers 4xbig,4xlittle --policy fifo,cats,heft"
     ),
-    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
 )

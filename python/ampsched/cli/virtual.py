@@ -13,14 +13,23 @@ from ampsched.catalog import Catalog
 from ampsched.cli import options, perfetto, render
 from ampsched.vm.kernel import DEFAULT_KERNEL
 
+GUEST = "The virtual machine"
+"""Group of options in the help."""
+
 app = typer.Typer(
     name="vm",
     help="Run commands in a virtual machine with unequal cores, whose kernel loads schedulers (sched_ext).",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
 )
 Memory = Annotated[
-    int, typer.Option("--memory-mb", parser=options.whole, metavar="MB", help="Memory of the machine.")
+    int,
+    typer.Option(
+        "--memory-mb",
+        parser=options.whole,
+        metavar="MB",
+        help="Memory of the machine.",
+        rich_help_panel=GUEST,
+    ),
 ]
 Limit = Annotated[
     float,
@@ -39,6 +48,7 @@ Kernel = Annotated[
         "--kernel",
         metavar="VERSION",
         help="Version of Linux, such as 7.3; an unknown one is answered with the list.",
+        rich_help_panel=GUEST,
     ),
 ]
 ArchOption = Annotated[
@@ -47,6 +57,7 @@ ArchOption = Annotated[
         "--arch",
         help="arm64 guests are told how fast their cores are, so Linux's own scheduler makes use of it; programs "
         "must be built for it. Common libraries are fetched.",
+        rich_help_panel=GUEST,
     ),
 ]
 Governor = Annotated[
@@ -56,6 +67,7 @@ Governor = Annotated[
         metavar="NAME",
         help="Linux's governor that changes the clusters' frequencies, such as schedutil, in arm64 guests; an unknown "
         "one is answered with the list. If absent, they stay at the highest.",
+        rich_help_panel=GUEST,
     ),
 ]
 Priorities = Annotated[
@@ -63,6 +75,7 @@ Priorities = Annotated[
     typer.Option(
         "--priorities",
         help="Tell x86-64 guests which cores are faster, as on Intel's hybrids (ITMT), so Linux uses them first.",
+        rich_help_panel=GUEST,
     ),
 ]
 Include = Annotated[
@@ -88,6 +101,7 @@ CpuModel = Annotated[
         metavar="MODEL",
         help="QEMU's model of all cores, which says what instructions they have; by default all that it imitates, on "
         "arm64 `cortex-a57` if the machine has cores of Armv8.0, else `cortex-a76`.",
+        rich_help_panel=GUEST,
     ),
 ]
 Mips = Annotated[
@@ -97,6 +111,7 @@ Mips = Annotated[
         parser=options.number,
         metavar="N",
         help="Million integer instructions per second of the fastest core; the others follow from their types.",
+        rich_help_panel=GUEST,
     ),
 ]
 Quantum = Annotated[
@@ -106,6 +121,7 @@ Quantum = Annotated[
         parser=options.number,
         metavar="US",
         help="How long each core runs before the next one's turn: 2 to 4 shows contended locks but takes several times as long.",
+        rich_help_panel=GUEST,
     ),
 ]
 Caches = Annotated[
@@ -114,11 +130,17 @@ Caches = Annotated[
         "--caches",
         help="Loads and stores that miss caches cost more, so that programs that wait for memory gain less; takes up "
         "to three times as long.",
+        rich_help_panel=GUEST,
     ),
 ]
 Mirror = Annotated[
     str | None,
-    typer.Option("--mirror", metavar="URL", help="Debian archive to use, if not this computer's own."),
+    typer.Option(
+        "--mirror",
+        metavar="URL",
+        help="Debian archive to use, if not this computer's own.",
+        rich_help_panel=GUEST,
+    ),
 ]
 EXAMPLES = render.examples(
     "ampsched vm run -- uname -r",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from ampsched import api
 from ampsched._core import InputError, Machine, Recording
@@ -20,10 +20,10 @@ from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, Check, check
 from ampsched.recording.conditions import Conditions, pose
 from ampsched.recording.files import load
-from ampsched.recording.goals import TIME, Goal, GoalName, Metric, goal_of, has_power, metric_of
+from ampsched.recording.goals import Goal, GoalName, Metric, goal_of, has_power, metric_of
 from ampsched.recording.model_error import ModelError, model_error
 from ampsched.recording.refusal import FIRST_CHOICE, Reason, reasons, reasons_before, text_of
-from ampsched.recording.replay import Sharing as SharingWord
+from ampsched.recording.schedules import LoopSchedule, is_openmp, schedules, shared_part
 from ampsched.recording.search import Found, Step, Trials, Tried, search, steps
 from ampsched.recording.setting import Setting
 from ampsched.recording.speedups import Speedup, known_speedup
@@ -50,8 +50,6 @@ POLICIES = (
 alone and need neither a power model nor a training."""
 FOR_CLOCKS = ("gts", "eas")
 """What is compared besides if the goal is not time: policies of phones; the second needs a power model."""
-SHARED_MIN = 0.2
-"""Share of a program's work that must be in loops for advice on them."""
 SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
 """Shipped profiles near both ends of the speed-ups: what if the program gains less, or more, from fast cores?"""
 
@@ -75,16 +73,27 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
-    """What a task runtime, or dynamic loops, would gain under the baseline.
+class Loops:
+    """What another schedule of the program's loops would gain under the baseline.
 
     Attributes:
-        share: Of the program's work what several threads do up to a barrier or in a parallel region: 0 to 1.
-        change: Of the turnaround if threads took that work piece by piece: -0.1 is 10 % shorter.
+        schedule: Which, and what to set for it.
+        change: Of the turnaround: -0.1 is 10 % shorter.
     """
 
-    share: float
+    schedule: LoopSchedule
     change: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        told = self.schedule
+        return {
+            "schedule": told.name,
+            "environment": dict(told.environment),
+            "needs": told.needs,
+            "change": self.change.mean,
+            "half_width": self.change.half_width,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,9 @@ class Advice:
         baseline_value: What is compared, under the baseline.
         speedup: What is known of the program's speed-up, in words.
         best_if: The best policy if the program gains little, and if it gains much from fast cores.
-        sharing: What sharing loops would gain; none if the program has hardly any.
+        shared: Share of the program's work that several threads do up to a barrier or in a parallel region: 0 to 1.
+        is_openmp: Whether it has parallel regions of OpenMP.
+        loops: What other schedules of its loops would gain, the best first; none if it has hardly any.
         notes: What the replay honours differently.
         comparison: The runs behind it.
         target: The recorded command; ``--pid PID`` of a program that ran already.
@@ -125,7 +136,9 @@ class Advice:
     baseline_value: Estimate
     speedup: str
     best_if: dict[str, str]
-    sharing: Sharing | None
+    shared: float
+    is_openmp: bool
+    loops: tuple[Loops, ...]
     notes: tuple[str, ...]
     comparison: Comparison
     target: tuple[str, ...]
@@ -236,9 +249,7 @@ class Advice:
             "speedup": self.speedup,
             "best_if": self.best_if,
             "equals": list(self.equals),
-            "sharing": None
-            if self.sharing is None
-            else {"share": self.sharing.share, "change": self.sharing.change.mean},
+            "loops": {"share": self.shared, "schedules": [each.to_dict() for each in self.loops]},
             "notes": [*self.notes, *self.left_out],
         }
 
@@ -356,7 +367,9 @@ def advise(
         baseline_value=estimate(per_seed(comparison.select(*comparison.mixes()[0], BASELINE), metric.value)),
         speedup=known.text,
         best_if=best_if,
-        sharing=_sharing(conditions, machine, comparison, repeat, settings) if asked.name == "time" else None,
+        shared=shared_part(recording),
+        is_openmp=is_openmp(recording),
+        loops=_loops(conditions, trials, repeat) if asked.name == "time" else (),
         notes=(*conditions.notes, *filter(None, [clocks]), *machine_note(where)),
         conditions=(*(note for note in comparison.notes if note != clocks), *conditions.texts),
         clocks=clocks,
@@ -439,23 +452,16 @@ def _target(info: Mapping[str, Any]) -> tuple[str, ...]:
     return words if words and not any("\\" in word for word in words) else ("COMMAND",)
 
 
-def _sharing(
-    conditions: Conditions,
-    machine: str | Machine,
-    comparison: Comparison,
-    repeat: int,
-    settings: dict[str, Any],
-) -> Sharing | None:
-    """What sharing the work of loops would gain."""
-    recording = conditions.recording
-    share = recording.shared_ns / max(recording.cpu_ns, 1)
-    if share < SHARED_MIN:
-        return None
-    all_shared = {"sharing": float(get_args(SharingWord).index("all"))}
-    balanced = pose(conditions.catalog, recording, conditions.path, conditions.speedup, all_shared).workload
-    shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
-    first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
-    return Sharing(share, metric_of(TIME, shared).change(second, first))
+def _loops(conditions: Conditions, trials: Trials, repeat: int) -> tuple[Loops, ...]:
+    """What other schedules of the program's loops would gain, the best first."""
+    recording, found = conditions.recording, []
+    for schedule in schedules(recording):
+        posed = pose(conditions.catalog, recording, conditions.path, conditions.speedup, schedule.params)
+        how = {**trials.options, "repeat": repeat, "limits": False}
+        compared = api.compare(trials.machine, posed.workload, [BASELINE], **how)
+        draws = trials.metric.draws(compared, BASELINE)
+        found.append(Loops(schedule, trials.metric.difference(draws, trials.known[trials.usual])))
+    return tuple(sorted(found, key=lambda each: each.change.mean))
 
 
 def _choices(comparison: Comparison, metric: Metric) -> list[Choice]:

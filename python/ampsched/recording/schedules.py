@@ -13,6 +13,7 @@ SHARED_MIN: Final = 0.2
 """Least part of a program's work that must be shared for a loop schedule to matter (ours)."""
 PIECES: Final = 32
 """Pieces per thread into which replays divide shared work."""
+BY_TASKS = "as a task runtime would: the program itself must share its work so"
 
 Environment = tuple[tuple[str, str], ...]
 """Names and values of environment variables."""
@@ -56,14 +57,16 @@ def shared_part(recording: Recording) -> float:
 
 
 def schedules(recording: Recording) -> tuple[LoopSchedule, ...]:
-    """The schedules that an OpenMP program can be told to use, or could be written for.
+    """The schedules that an OpenMP program can be told to use, or that a program could be written for.
 
-    None if the recorder has seen no parallel regions, or less than `SHARED_MIN` of the work is shared: then the
-    schedule of its loops hardly matters. Which schedule its loops have now is not recorded, nor whether they ask the
-    environment for it.
+    None if less than `SHARED_MIN` of the work is shared: then the schedule of its loops hardly matters. Which schedule
+    loops of OpenMP have now is not recorded, nor whether they ask the environment for it. Of programs that share work
+    up to barriers by themselves there is only what a task runtime would do.
     """
-    if not is_openmp(recording) or shared_part(recording) < SHARED_MIN:
+    if shared_part(recording) < SHARED_MIN:
         return ()
+    if not is_openmp(recording):
+        return (LoopSchedule("piece by piece", "all", (), BY_TASKS),)
     chunk = f"; replayed with about {PIECES} chunks per thread, so add a chunk of that size (dynamic,N)"
     return (
         LoopSchedule("static", "static", (("OMP_SCHEDULE", "static"),), AT_RUN_TIME),

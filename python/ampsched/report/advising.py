@@ -161,13 +161,13 @@ def _facts(values: Values) -> list[tuple[str, str]]:
         *([("the model's own error", values["model_error"]["text"])] if "model_error" in values else []),
     ]
     rows += [(f"if it gains {word}", f"{policy} is best") for word, policy in values["best_if"].items()]
-    if values["sharing"] is not None:
-        sharing = values["sharing"]
-        rows.append(
-            (
-                "loops",
-                f"{sharing['share']:.0%} of its work is shares of loops; taken piece by piece, {values['baseline']} "
-                f"changes by {percent(sharing['change'])}",
-            )
+    loops = values.get("loops", {"schedules": ()})
+    rows += [
+        (
+            f"loops: {each['schedule']}",
+            f"{loops['share']:.0%} of its work is shared by threads; {values['baseline']} changes by "
+            f"{percent(each['change'])}; {each['needs']}",
         )
+        for each in loops["schedules"]
+    ]
     return rows

@@ -115,12 +115,12 @@ def cases_of(text: str) -> Filter:
     places = machines.split(",") if machines else MACHINES
     for place in places:
         if place not in MACHINES:
-            raise InputError(f'machine "{place}" is unknown ({suggest(place, MACHINES)})')
+            raise InputError(f'unknown machine "{place}" ({suggest(place, MACHINES)})')
     return lambda case: case.machine in places and any(fits(case) for fits in filters)
 
 
 def _group(name: str) -> Filter:
     known = (*GROUPS, *SINGLES, *workloads(), *TEX)
     if name not in known:
-        raise InputError(f'workload or group "{name}" is unknown ({suggest(name, known)})')
+        raise InputError(f'unknown workload or group "{name}" ({suggest(name, known)})')
     return GROUPS[name] if name in GROUPS else _named((name,))

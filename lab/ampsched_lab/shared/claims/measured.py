@@ -216,7 +216,7 @@ class Measurements:
             InputError: If there is no such measurement, or if it has other arguments or values.
         """
         if name not in self._functions:
-            raise InputError(f'measurement "{name}" is unknown ({suggest(name, self.names())})')
+            raise InputError(f'unknown measurement "{name}" ({suggest(name, self.names())})')
         function = self._functions[name]
         signature = inspect.signature(function)
         parameters = list(signature.parameters.values())[1:]
@@ -236,7 +236,7 @@ class Measurements:
             return self._readers[hint](value)
         if get_origin(hint) is Literal and value not in get_args(hint):
             choices = [str(choice) for choice in get_args(hint)]
-            raise InputError(f'{key} "{value}" is unknown ({suggest(str(value), choices)})')
+            raise InputError(f'unknown {key} "{value}" ({suggest(str(value), choices)})')
         if isinstance(hint, type) and not isinstance(value, hint):
             raise InputError(f"{key} {value!r} is no {hint.__name__}")
         return value
@@ -247,7 +247,7 @@ def one_of(what: str, known: Sequence[str]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in known:
-            raise InputError(f'{what} "{text}" is unknown ({suggest(text, known)})')
+            raise InputError(f'unknown {what} "{text}" ({suggest(text, known)})')
         return text
 
     return read

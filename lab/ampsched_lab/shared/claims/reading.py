@@ -295,7 +295,7 @@ def _text(row: Mapping[str, object], key: str, default: str | None = None) -> st
 
 def _known(what: str, name: str, known: Sequence[str], where: str) -> None:
     if name not in known:
-        raise InputError(f'{where}{what} "{name}" is unknown ({suggest(name, known)})')
+        raise InputError(f'{where}unknown {what} "{name}" ({suggest(name, known)})')
 
 
 def _check_keys(row: Mapping[str, object], known: Sequence[str], where: str) -> None:

@@ -78,3 +78,12 @@ def test_usual_values_stand_beside_stated_ones() -> None:
     labels = {"machine": ["exynos5422:big=2", "exynos5422"], "workload": ["ferret"], "policy": ["cfs"]}
     found = Parameters.of(labels)  # type: ignore[arg-type]
     assert found.values("exynos5422", "ferret") == {"machine:big": 4.0}
+
+
+def test_a_sweep_does_not_mix_two_files_of_one_name(tmp_path: Path) -> None:
+    text = (Path(ampsched.__file__).parent / "data/programs/ferret.toml").read_text()
+    files = [tmp_path / "a.toml", tmp_path / "b.toml"]
+    for number, file in enumerate(files):
+        file.write_text(text.replace("queries = 40", f"queries = {40 + number}"))
+    with pytest.raises(InputError, match="is the name of two different files"):
+        ampsched.sweep("2B2S", [str(file) for file in files], ["cfs"], jobs=1)

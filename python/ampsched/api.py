@@ -29,8 +29,9 @@ from ampsched.held_clocks import with_held_clocks
 from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
 from ampsched.naming import check_known
 from ampsched.noise import Noise
+from ampsched.over import Over, OverLike
 from ampsched.overhead import Overhead
-from ampsched.placed import Placed, noise_beside
+from ampsched.placed import Placed, named_apart, noise_beside, placed_apart
 from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.ranges import Range, as_number
 from ampsched.results import Outcome
@@ -158,6 +159,7 @@ def compare(
     *,
     limits: bool = True,
     margin: float = MARGIN,
+    over: OverLike | None = None,
     progress: Progress | None = None,
     **settings: Unpack[CompareSettings],
 ) -> Comparison:
@@ -174,6 +176,10 @@ def compare(
         policies: Policies; the others are measured against the first.
         limits: Compute also what no policy can beat.
         margin: By how much worse than the best other policies may be and still count as no worse: 0.01 is 1 %.
+        over: A parameter with many values: ``"n=1..16"`` (whole numbers), ``"n=1..16/5"`` (step 5), ``"n=1..64x2"``
+            (doubled), ``"colab:decay=0.5..1:6"`` (six values of a policy's), ``"big=1,2,4"`` (cores of a cluster),
+            ``"big@=600..2000:8"`` (its highest clock in MHz); or ``{"n": [1, 2, 4]}``. Whatever has the parameter is
+            simulated with each value.
         progress: Called with the number of finished simulations and of all.
 
     Raises:
@@ -186,10 +192,18 @@ def compare(
     """
     MARGIN_RANGE.check("margin", margin)
     catalog = catalog_of(settings)
-    machines = [catalog.machine(each) for each in _each(machine, "machine")]
-    asked = _each(workload, "workload")
+    on_what, asked = _each(machine, "machine"), _each(workload, "workload")
+    column = None
+    if over is not None:
+        varied = Over.of(over).varied(on_what, asked, policies, catalog)
+        on_what, asked, policies, column = varied.machines, varied.workloads, varied.policies, varied.column
+    machines = named_apart([catalog.machine(each) for each in on_what], on_what)
     settings = {**settings, "noise": noise_beside(settings["noise"], *asked)}
-    placed = [Placed.of(catalog, each, on) for on, each in product(machines, asked)]
+    placed = [
+        each
+        for on in machines
+        for each in placed_apart([Placed.of(catalog, each, on) for each in asked], asked)
+    ]
     specs = [PolicySpec.of(policy) for policy in policies]
     _check_distinct([each.name for each in machines], "machine")
     _check_distinct([each.workload.name for each in placed[: len(asked)]], "workload")
@@ -217,7 +231,8 @@ def compare(
     recorded = {
         (each.machine.name, each.workload.name): each.conditions for each in placed if each.conditions
     }
-    return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes), recorded, margin)
+    labels = tuple(spec.label for spec in specs)
+    return Comparison(labels, tuple(runs), tuple(notes), recorded, margin, column)
 
 
 @takes_settings

@@ -175,6 +175,17 @@ class Catalog:
         core, name = self._resolve(program)
         return core.notes(name)
 
+    def parameters(self, workload: object) -> list[str]:
+        """The parameters that a program has, by name; none of workloads of several programs, and of objects.
+
+        Raises:
+            InputError: If its file cannot be read or is wrong.
+        """
+        if not isinstance(workload, str | Path):
+            return []
+        core, name = self._resolve(split_shares(str(workload))[0])
+        return [key for key, _ in core.params(name)] if core.has("program", name) else []
+
     def _require(self, name: str, *kinds: Kind) -> None:
         """Refuses a name that nothing of these kinds has."""
         name = shown(name)

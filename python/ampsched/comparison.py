@@ -7,11 +7,27 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from ampsched import timeliness
+from ampsched import curves, timeliness
+from ampsched.decisive import SLOWDOWN as SLOWDOWN
+from ampsched.decisive import TURNAROUND as TURNAROUND
+from ampsched.decisive import WORK_DONE as WORK_DONE
+from ampsched.decisive import Decisive as Decisive
+from ampsched.decisive import Value as Value
+from ampsched.decisive import h_antt as h_antt
+from ampsched.decisive import h_stp as h_stp
+from ampsched.decisive import instructions as instructions
+from ampsched.decisive import latency_p99_ms as latency_p99_ms
+from ampsched.decisive import longest_wait_ms as longest_wait_ms
+from ampsched.decisive import makespan_ms as makespan_ms
+from ampsched.decisive import missed as missed
+from ampsched.decisive import time_text as time_text
+from ampsched.decisive import waiting_ms as waiting_ms
 from ampsched.execution import Run
 from ampsched.limits import Distance
+from ampsched.parameters import Parameters
+from ampsched.parameters import Value as Parameter
 from ampsched.statistics import Estimate, estimate
-from ampsched.uncertainty import MARGIN, Verdict, judge
+from ampsched.uncertainty import MARGIN, Verdict, judge, sentences
 
 if TYPE_CHECKING:
     import pandas
@@ -19,75 +35,8 @@ if TYPE_CHECKING:
 
     from ampsched.recording.conditions import Conditions
 
-Value = Callable[[Run], float]
-
-
-def h_antt(run: Run) -> float:
-    """H_ANTT of a run."""
-    return run.metrics.h_antt
-
-
-def h_stp(run: Run) -> float:
-    """H_STP of a run."""
-    return run.metrics.h_stp
-
-
-def makespan_ms(run: Run) -> float:
-    """Makespan of a run in ms."""
-    return run.outcome.makespan_ns / 1e6
-
-
-def waiting_ms(run: Run) -> float:
-    """Mean time of a thread in run queues, in ms."""
-    totals = run.outcome.totals
-    return totals.ready_ns / max(1, totals.threads) / 1e6
-
-
-def longest_wait_ms(run: Run) -> float:
-    """Longest stay of a thread in a run queue, in ms."""
-    return run.outcome.totals.ready_ns_max / 1e6
-
-
-def latency_p99_ms(run: Run) -> float:
-    """99th percentile of the wake-up latencies of all threads of a run, in ms."""
-    return run.outcome.latency.p99_ns / 1e6
-
-
-def missed(run: Run) -> float:
-    """Missed deadlines of all periodic threads of a run."""
-    return float(sum(app.periods.missed for app in run.outcome.apps if app.periods))
-
-
-def instructions(run: Run) -> float:
-    """Instructions that all threads of a run have retired."""
-    return float(run.outcome.totals.instructions)
-
-
-@dataclass(frozen=True, slots=True)
-class Decisive:
-    """A number by which policies are judged.
-
-    Attributes:
-        name: What it is, in words.
-        value: Of a run.
-        text: A value in words.
-        more_is_better: Whether more is better.
-    """
-
-    name: str
-    value: Value
-    text: Callable[[float], str]
-    more_is_better: bool = False
-
-
-def time_text(ms: float) -> str:
-    """A time in ms in words: with three digits, from a second on in s."""
-    return f"{ms:.3g} ms" if ms < 999.5 else f"{ms / 1e3:.3g} s"
-
-
-TURNAROUND = Decisive("turnaround", makespan_ms, time_text)
-SLOWDOWN = Decisive("mean slowdown (H_ANTT)", h_antt, lambda value: f"{value:.3f}")
-WORK_DONE = Decisive("work done", instructions, lambda value: f"{value / 1e9:.3f} x 10^9 instructions", True)
+CASE = ("machine", "workload", "policy")
+"""What says what a row is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +100,8 @@ class Comparison:
     """By machine and workload, recordings that were named by their files."""
     margin: float = MARGIN
     """By how much worse than the best others may be and still count as no worse: 0.01 is 1 %."""
+    over: str | None = None
+    """The column of the parameter that was asked for, see `ampsched.parameters`."""
 
     def __repr__(self) -> str:
         """A line; `summary`, `to_dict` and `to_polars` show everything."""
@@ -187,6 +138,42 @@ class Comparison:
         known = conditions.model_error if conditions else None
         errors = known.of_changes if known else None
         return judge(draws, errors, more_is_better=metric.more_is_better, margin=self.margin)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters that vary: columns of all tables."""
+        machines, workloads = zip(*self.mixes(), strict=True)
+        return Parameters.of({"machine": machines, "workload": workloads, "policy": self.policies})
+
+    def panels(self) -> list[curves.Panel]:
+        """The results along the parameter that was asked for, or that alone varies."""
+        parameters = self.parameters
+        column = curves.column_of(parameters, self.over)
+        if column is None:
+            return []
+        cases = [
+            curves.Case(*key, tuple(per_seed(runs, self.decisive(*key[:2]).value)))
+            for key, runs in self.by_case().items()
+        ]
+        return curves.panels(cases, parameters, column)
+
+    def told(self, panel: curves.Panel) -> list[str]:
+        """What there is to say along a parameter: the best value of each policy, and the best policies."""
+        mixes, parameters = panel.mixes(), self.parameters
+        metric = self.decisive(*mixes[0])
+        best = curves.best_values(
+            panel, metric.name, metric.text, more_is_better=metric.more_is_better, margin=self.margin
+        )
+        if len(mixes) == 1 or len(self.policies) == 1:
+            return [best]
+        verdicts = [(parameters.values(*mix).get(panel.column), self.verdict(*mix)) for mix in mixes]
+        known = [(value, verdict) for value, verdict in verdicts if isinstance(value, float)]
+        return [best, curves.best_policies(panel, known)]
+
+    def sentences(self, machine: str, workload: str) -> list[str]:
+        """The verdict of a mix in lines, see `ampsched.uncertainty.sentences`."""
+        metric = self.decisive(machine, workload)
+        return sentences(self.verdict(machine, workload), workload, machine, metric.name, metric.text)
 
     def decisive(self, machine: str, workload: str) -> "Decisive":
         """What decides a mix: work done if a duration stops all programs, turnaround of a single one, else H_ANTT."""
@@ -269,14 +256,53 @@ class Comparison:
             "workload": workload,
             "metric": self.decisive(machine, workload).name,
             **dataclasses.asdict(verdict),
+            "text": self.sentences(machine, workload),
             "model_error": known.to_dict() if known else None,
         }
 
+    def _with_parameters(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows with the columns of parameters behind what they are of."""
+        parameters = self.parameters
+        return [_behind_keys(row, parameters.values(*(row[key] for key in CASE))) for row in rows]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The summary as rows of a table: with parameters, and the verdict of the row's machine and workload."""
+        told = {mix: self._verdict_row(*mix) for mix in self.mixes()}
+        found = self._with_parameters([dataclasses.asdict(row) for row in self.summary()])
+        for row in found:
+            verdict = told[row["machine"], row["workload"]]
+            row |= {"verdict": verdict["word"], "verdict_best": verdict["best"]}
+            row["verdict_text"] = "; ".join(verdict["text"])
+        return found
+
+    def _curves(self) -> list[dict[str, Any]]:
+        """The curves as plain values: where the numbers of each point are in the summary."""
+        return [
+            {
+                "name": panel.name,
+                "column": panel.column,
+                "head": panel.head,
+                "told": self.told(panel),
+                "lines": [
+                    {
+                        "policy": line.policy,
+                        "points": [
+                            {"value": value, **{key: getattr(case, key) for key in CASE}}
+                            for value, case in line.points
+                        ],
+                    }
+                    for line in panel.lines
+                ],
+            }
+            for panel in self.panels()
+        ]
+
     def to_polars(self) -> "polars.DataFrame":
-        """A data frame with one row per run."""
+        """A data frame with one row per run, and a column for each parameter that varies, such as ``workload:n``."""
         import polars
 
-        return polars.DataFrame([run_row(run) for run in self.runs], infer_schema_length=None)
+        rows = self._with_parameters([run_row(run) for run in self.runs])
+        return polars.DataFrame(rows, infer_schema_length=None)
 
     def apps_to_polars(self) -> "polars.DataFrame":
         """A data frame with one row per application of a run."""
@@ -331,8 +357,14 @@ class Comparison:
             "notes": list(self.notes),
             "caveats": self.caveats(),
             "verdicts": [self._verdict_row(*mix) for mix in self.mixes()],
-            "summary": [dataclasses.asdict(row) for row in self.summary()],
-            "runs": [{**run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
+            "parameters": [
+                {"column": column, "head": self.parameters.head(column)} for column in self.parameters.columns
+            ],
+            "curves": self._curves(),
+            "summary": self._with_parameters([dataclasses.asdict(row) for row in self.summary()]),
+            "runs": self._with_parameters(
+                [{**run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs]
+            ),
         }
 
 
@@ -399,6 +431,10 @@ def change(runs: Sequence[Run], reference: Sequence[Run], value: Value) -> Estim
     """Relative change against a reference, paired by seed: 0.1 is 10 % more; 0 against nothing."""
     pairs = zip(per_seed(runs, value), per_seed(reference, value), strict=True)
     return estimate([mine / other - 1.0 if other else 0.0 for mine, other in pairs])
+
+
+def _behind_keys(row: dict[str, Any], values: Mapping[str, Parameter]) -> dict[str, Any]:
+    return {**{key: row[key] for key in CASE}, **values, **row}
 
 
 def _keys(run: Run) -> dict[str, Any]:

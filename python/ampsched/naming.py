@@ -1,6 +1,7 @@
 """Names that nothing has, and those that were perhaps meant: the one way in which all commands and functions say it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from ampsched._core import InputError, suggest
 from ampsched.files import shown
@@ -40,3 +41,30 @@ def check_known(what: str, name: str, known: Collection[str]) -> None:
     """
     if name not in known:
         raise unknown(what, name, known)
+
+
+def told_apart(names: Sequence[str], given: Sequence[object]) -> list[str]:
+    """The names; behind those that several files have, as much of each file's path as tells them apart.
+
+    Args:
+        names: Of what is in files, parameters included.
+        given: The text that each comes from: a path, with parameters. Others than texts keep their names.
+    """
+    paths = [str(each).partition(":")[0] for each in given]
+    heads = [name.partition(":")[0] for name in names]
+
+    def told(number: int) -> str:
+        mine = Path(paths[number])
+        others = {
+            Path(path)
+            for head, path in zip(heads, paths, strict=True)
+            if head == heads[number] and Path(path).resolve() != mine.resolve()
+        }
+        if not isinstance(given[number], str | Path) or not others or not mine.suffix:
+            return names[number]
+        tails = range(1, len(mine.parts) + 1)
+        ending = next((n for n in tails if all(each.parts[-n:] != mine.parts[-n:] for each in others)), None)
+        end = "/".join(mine.parts[-ending:]) if ending else str(mine)
+        return f"{heads[number]} ({shown(end)}){names[number][len(heads[number]) :]}"
+
+    return [told(number) for number in range(len(names))]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ampsched._core import Machine, Workload
 from ampsched.catalog import Catalog, split_shares
 from ampsched.kinds import RECORDING
+from ampsched.naming import told_apart
 from ampsched.noise import AUTO, Noise
 
 if TYPE_CHECKING:
@@ -63,3 +65,20 @@ def noise_beside(noise: str | Noise, *given: object) -> Noise:
     if asked.label != AUTO:
         return asked
     return Noise.parse(NOISE) if any(map(is_recording, given)) else Noise()
+
+
+def named_apart(machines: Sequence[Machine], given: Sequence[object]) -> list[Machine]:
+    """Machines with names that tell them apart, see `told_apart`."""
+    names = told_apart([each.name for each in machines], given)
+    return [
+        each if each.name == name else each.part([], name) for each, name in zip(machines, names, strict=True)
+    ]
+
+
+def placed_apart(placed: Sequence[Placed], given: Sequence[object]) -> list[Placed]:
+    """Workloads on a machine with names that tell them apart, see `told_apart`."""
+    names = told_apart([each.workload.name for each in placed], given)
+    return [
+        each if each.workload.name == name else replace(each, workload=each.workload.named(name))
+        for each, name in zip(placed, names, strict=True)
+    ]

@@ -156,7 +156,7 @@ def sentences(
     else:
         answer = f"{verdict.best} is {verdict.word} for {name} than {first}"
         if not verdict.is_worth_it:
-            answer = f"for {name} no difference from {first} that we could know; nearest: {verdict.best}"
+            answer = f"for {name} no difference from {first} that we could know ({verdict.word}); nearest: {verdict.best}"
         by = f"{what} {text(value)} instead of {text(reference)}: {_change(verdict)}"
         told = [f"{where}: {answer}", by, _of_model(verdict)]
     others = [policy for policy in verdict.alike if policy != verdict.best]

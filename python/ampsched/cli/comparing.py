@@ -1,7 +1,7 @@
 """``ampsched compare``."""
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated
@@ -15,16 +15,20 @@ from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
-from ampsched.cli.tables import Table
+from ampsched.cli.tables import Column, Table
 from ampsched.comparison import Comparison, SummaryRow, limit_line
+from ampsched.curves import Panel
 from ampsched.execution import Run
+from ampsched.over import Over
+from ampsched.parameters import shown
 from ampsched.policy import PolicySpec
-from ampsched.settings import CompareSettings, SimulateSettings, only
-from ampsched.uncertainty import MARGIN, sentences
+from ampsched.settings import CompareSettings, SimulateSettings, catalog_of, only
+from ampsched.uncertainty import MARGIN
 
 EXAMPLES = render.examples(
     "ampsched compare -m 2B2S -w sync-2 -p linux,wash,colab",
     "ampsched compare -m 2B2S,4B4S -w ferret -p cfs,colab:literal=1 --repeat 5",
+    "ampsched compare -m 2B2S -w ferret -p linux,colab --over n=1..16 --html threads.html",
     "ampsched compare -m my_phone.toml -w my_program.toml -p linux,colab --factors noisy:cv=0.2:stale_ms=100",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,my_policy.py:FastestFirst",
     "ampsched compare -m 2B2S -w sync-2 -p linux,colab --repeat 5 --html report.html",
@@ -55,6 +59,7 @@ def compare(
         bool, typer.Option("--limits/--no-limits", help="Compute how far policies are from the limit, too.")
     ] = True,
     margin: options.Margin = MARGIN,
+    over: options.OverOption = None,
     html: options.Html = None,
     output: Output,
 ) -> None:
@@ -64,7 +69,11 @@ def compare(
     better); H_STP is the sum of their progress (higher is better). Changes are against the first policy.
     """
     machines, workloads = options.split(machine, "machine"), options.split(workload, "workload")
-    policies = [PolicySpec.of(each) for each in options.split(policy, "policy")]
+    texts, column = options.split(policy, "policy"), None
+    if over:
+        varied = Over.of(over).varied(machines, workloads, texts, catalog_of(settings))
+        machines, workloads, texts, column = varied.machines, varied.workloads, varied.policies, varied.column
+    policies = [PolicySpec.of(each) for each in texts]
     if trace and (len(machines) > 1 or len(workloads) > 1):
         raise InputError("--trace needs a single machine and a single workload")
     perfetto.check(open_, trace)
@@ -74,6 +83,7 @@ def compare(
         result = api.compare(
             machines, workloads, policies, limits=limits, margin=margin, progress=progress, **settings
         )
+    result = replace(result, over=column)
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
 
     def text(console: Console) -> None:
@@ -83,7 +93,7 @@ def compare(
 
     output.show(
         value=lambda: result.to_dict() | {"traces": [str(path) for path in traces]},
-        rows=lambda: map(dataclasses.asdict, result.summary()),
+        rows=result.rows,
         text=text,
     )
     reporting.comparison(html, result, machines, workloads, policies, settings, quiet=output.is_data)
@@ -111,47 +121,118 @@ def _write_traces(
     return paths
 
 
+@dataclass(frozen=True)
+class _Block:
+    """Machines and workloads that are shown in one table: one pair, or all along a parameter.
+
+    Attributes:
+        result: The comparison.
+        name: Of the block.
+        mixes: The pairs.
+        columns: Those of the parameters that tell the pairs and the policies apart.
+    """
+
+    result: Comparison
+    name: str
+    mixes: Sequence[tuple[str, str]]
+    columns: Sequence[str]
+
+    @staticmethod
+    def of(result: Comparison, mixes: Sequence[tuple[str, str]], name: str = "") -> "_Block":
+        """The block of some pairs."""
+        parameters = result.parameters
+        values = [parameters.values(*mix, policy) for mix in mixes for policy in result.policies]
+        varied = [
+            column for column in parameters.columns if len({each.get(column) for each in values} - {None}) > 1
+        ]
+        machine, workload = mixes[0]
+        return _Block(result, name or f"{workload} on {machine}", mixes, varied)
+
+    def heads(self) -> list[Column]:
+        """The heads of the parameters, and of the policy."""
+        parameters = self.result.parameters
+        return [*(Column(parameters.head(each)) for each in self.columns), render.label("policy")]
+
+    def cells(self, row: SummaryRow) -> list[str]:
+        """The same of a row."""
+        parameters = self.result.parameters
+        values = parameters.values(row.machine, row.workload, row.policy)
+        return [*(shown(values[each]) for each in self.columns), parameters.short("policy", row.policy)]
+
+    def groups(self) -> list[list[SummaryRow]]:
+        """The rows of each pair."""
+        rows = self.result.summary()
+        return [[row for row in rows if (row.machine, row.workload) == mix] for mix in self.mixes]
+
+    def word(self, row: SummaryRow) -> str:
+        """The verdict, in the row of the policy that it is about."""
+        verdict = self.result.verdict(row.machine, row.workload)
+        return verdict.word if verdict.best == row.policy else ""
+
+
 def print_comparison(console: Console, result: Comparison, *, details: bool) -> None:
     """Prints the tables of a comparison."""
-    rows = result.summary()
-    for machine, workload in result.mixes():
-        _print_verdict(console, result, machine, workload)
-        mix = [row for row in rows if (row.machine, row.workload) == (machine, workload)]
-        runs = [result.select(machine, workload, policy) for policy in result.policies]
-        apps = [app.name for app in runs[0][0].outcome.apps]
-        timed = result.timed(machine, workload)
-        if timed:
-            title = f"{workload} on {machine}, work done until it was stopped"
-            render.print_table(console, title, _work_table(mix))
-        if timed != apps:
-            render.print_table(console, f"{workload} on {machine}", _main_table(mix))
-            console.print(f"{limit_line(mix)}\n", style="dim", soft_wrap=True)
-        if timed != apps and len(apps) > 1:
-            render.print_table(
-                console, "Slowdown of each program (H_NTT)", _slowdown_table(result.policies, runs)
-            )
-        if all(row.energy_j is not None for row in mix):
-            render.print_table(console, "Energy", _energy_table(mix))
-        if details:
-            render.print_table(console, "Details, means", _detail_table(mix, runs))
+    panels = [panel for panel in result.panels() if len(panel.mixes()) > 1]
+    along = {mix for panel in panels for mix in panel.mixes()}
+    for panel in panels:
+        name = f"{panel.name} over {panel.head}"
+        _print_curves(console, result, panel)
+        _print_block(console, _Block.of(result, panel.mixes(), name), details=details)
+    others = {tuple(panel.mixes()): panel for panel in result.panels() if len(panel.mixes()) == 1}
+    for mix in (mix for mix in result.mixes() if mix not in along):
+        _print_verdict(console, result, *mix)
+        if (mix,) in others:
+            _print_curves(console, result, others[mix,])
+        _print_block(console, _Block.of(result, [mix]), details=details)
     orders = len({run.core_order for run in result.runs})
     many = f"means of {orders} core orders; " if orders > 1 else ""
-    seeds = "± is the 95 % interval over seeds; " if rows[0].h_antt.n > 1 else ""
+    seeds = "± is the 95 % interval over seeds; " if result.summary()[0].h_antt.n > 1 else ""
     best = "* best; " if len(result.policies) > 1 else ""
     console.print(f"{many}{seeds}{best}{', '.join(result.notes)}", style="dim", soft_wrap=True)
     render.print_notes(console, result.caveats())
+
+
+def _print_block(console: Console, block: _Block, *, details: bool) -> None:
+    result, groups = block.result, block.groups()
+    apps = [app.name for app in result.select(*block.mixes[0], result.policies[0])[0].outcome.apps]
+    timed = result.timed(*block.mixes[0])
+    if timed:
+        render.print_table(
+            console, f"{block.name}, work done until it was stopped", _work_table(block, groups)
+        )
+    if timed != apps:
+        render.print_table(console, block.name, _main_table(block, groups))
+        if len(groups) == 1:
+            console.print(f"{limit_line(groups[0])}\n", style="dim", soft_wrap=True)
+    if timed != apps and len(apps) > 1:
+        render.print_table(console, "Slowdown of each program (H_NTT)", _slowdown_table(block, groups))
+    if all(row.energy_j is not None for rows in groups for row in rows):
+        render.print_table(console, "Energy", _energy_table(block, groups))
+    if details:
+        render.print_table(console, "Details, means", _detail_table(block, groups))
+
+
+def _print_curves(console: Console, result: Comparison, panel: Panel) -> None:
+    """The answer along a parameter, and a small curve of each policy."""
+    for line in result.told(panel):
+        console.print(line, soft_wrap=True, markup=False)
+    metric = result.decisive(*panel.mixes()[0])
+    render.print_curves(
+        console,
+        panel.head,
+        {line.policy: [(value, each.mean) for value, each in line.estimates()] for line in panel.lines},
+        metric.text,
+    )
 
 
 def _print_verdict(console: Console, result: Comparison, machine: str, workload: str) -> None:
     """The answer: which policy is best, by how much, how sure that is."""
     if len(result.policies) == 1:
         return
-    metric = result.decisive(machine, workload)
     conditions = result.recorded.get((machine, workload))
     if conditions and conditions.against:
         console.print(f"no basis of advice: {'; '.join(conditions.against)}", soft_wrap=True, markup=False)
-    told = sentences(result.verdict(machine, workload), workload, machine, metric.name, metric.text)
-    for line in told:
+    for line in result.sentences(machine, workload):
         console.print(line, soft_wrap=True, markup=False)
     console.print()
 
@@ -161,61 +242,74 @@ def _marked(text: str, best: bool, rivals: int) -> str:
     return f"{text}{'*' if best and rivals > 1 else ' '}"
 
 
-def _main_table(rows: list[SummaryRow]) -> Table:
+def _main_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
+    along = len(groups) > 1
     table = render.table(
-        "policy",
+        *block.heads(),
         "H_ANTT",
         render.tied("change %"),
         render.picture(),
         "H_STP",
         render.tied("change %"),
         "makespan ms",
+        *([render.label("verdict")] if along else []),
     )
-    worst = max(row.h_antt.mean for row in rows)
-    best = min(row.h_antt.mean for row in rows)
-    for number, row in enumerate(rows):
-        is_best = row.h_antt.mean == best
-        table.add_row(
-            row.policy,
-            _marked(render.fixed(row.h_antt.mean, 3), is_best, len(rows)),
-            "" if number == 0 else render.change(row.h_antt_change, lower_is_better=True),
-            render.bar(row.h_antt.mean / worst),
-            render.fixed(row.h_stp.mean, 3),
-            "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
-            render.milliseconds(row.makespan_ms.mean * 1e6),
-            style="bold" if is_best and len(rows) > 1 else "",
-        )
+    worst = max(row.h_antt.mean for rows in groups for row in rows)
+    for rows in groups:
+        best = min(row.h_antt.mean for row in rows)
+        for number, row in enumerate(rows):
+            is_best = row.h_antt.mean == best
+            table.add_row(
+                *block.cells(row),
+                _marked(render.fixed(row.h_antt.mean, 3), is_best, len(rows)),
+                "" if number == 0 else render.change(row.h_antt_change, lower_is_better=True),
+                render.bar(row.h_antt.mean / worst),
+                render.fixed(row.h_stp.mean, 3),
+                "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
+                render.milliseconds(row.makespan_ms.mean * 1e6),
+                *([block.word(row)] if along else []),
+                style="bold" if is_best and len(rows) > 1 else "",
+            )
     return table
 
 
-def _work_table(rows: list[SummaryRow]) -> Table:
+def _work_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
     """What policies differ in if programs run for a stated time."""
     table = render.table(
-        "policy", "10^9 instr.", render.tied("change %"), render.picture(), "waiting ms", "longest ms"
+        *block.heads(),
+        "10^9 instr.",
+        render.tied("change %"),
+        render.picture(),
+        "waiting ms",
+        "longest ms",
+        *([render.label("verdict")] if len(groups) > 1 else []),
     )
-    most = max(row.instructions.mean for row in rows)
-    for number, row in enumerate(rows):
-        is_best = row.instructions.mean == most
-        table.add_row(
-            row.policy,
-            _marked(render.fixed(row.instructions.mean / 1e9, 3), is_best, len(rows)),
-            "" if number == 0 else render.change(row.instructions_change, lower_is_better=False),
-            render.bar(row.instructions.mean / most if most else 0.0),
-            render.milliseconds(row.waiting_ms * 1e6),
-            render.milliseconds(row.longest_wait_ms * 1e6),
-        )
+    most = max(row.instructions.mean for rows in groups for row in rows)
+    for rows in groups:
+        best = max(row.instructions.mean for row in rows)
+        for number, row in enumerate(rows):
+            is_best = row.instructions.mean == best
+            table.add_row(
+                *block.cells(row),
+                _marked(render.fixed(row.instructions.mean / 1e9, 3), is_best, len(rows)),
+                "" if number == 0 else render.change(row.instructions_change, lower_is_better=False),
+                render.bar(row.instructions.mean / most if most else 0.0),
+                render.milliseconds(row.waiting_ms * 1e6),
+                render.milliseconds(row.longest_wait_ms * 1e6),
+                *([block.word(row)] if len(groups) > 1 else []),
+            )
     return table
 
 
-def _energy_table(rows: list[SummaryRow]) -> Table:
+def _energy_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
     """Energy, its change against the first policy, energy x makespan."""
-    table = render.table("policy", "energy J", render.tied("change %"), "EDP J s")
-    for number, row in enumerate(rows):
+    table = render.table(*block.heads(), "energy J", render.tied("change %"), "EDP J s")
+    for number, row in ((number, row) for rows in groups for number, row in enumerate(rows)):
         assert row.energy_j, "only printed if energy is known"
         assert row.energy_change, "it comes with energy"
         assert row.edp_js, "it comes with energy"
         table.add_row(
-            row.policy,
+            *block.cells(row),
             render.fixed(row.energy_j.mean, 3),
             "" if number == 0 else render.change(row.energy_change, lower_is_better=True),
             render.fixed(row.edp_js.mean, 3),
@@ -223,19 +317,27 @@ def _energy_table(rows: list[SummaryRow]) -> Table:
     return table
 
 
-def _slowdown_table(policies: Sequence[str], runs: Sequence[Sequence[Run]]) -> Table:
+def _slowdown_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
     """H_NTT of each application under each policy."""
-    table = render.table("program", *policies)
-    for app, outcome in enumerate(runs[0][0].outcome.apps):
-        means = [fmean(run.metrics.h_ntt[app] for run in each) for each in runs]
-        cells = [_marked(render.fixed(mean, 2), mean == min(means), len(means)) for mean in means]
-        table.add_row(outcome.name, *cells)
+    policies, parameters = block.result.policies, block.result.parameters
+    columns = list(parameters.values(*block.mixes[0])) if len(groups) > 1 else []
+    table = render.table(
+        render.label("program"), *(Column(parameters.head(each)) for each in columns), *policies
+    )
+    for mix in block.mixes:
+        values = parameters.values(*mix)
+        runs = [block.result.select(*mix, policy) for policy in policies]
+        for app, outcome in enumerate(runs[0][0].outcome.apps):
+            means = [fmean(run.metrics.h_ntt[app] for run in each) for each in runs]
+            cells = [_marked(render.fixed(mean, 2), mean == min(means), len(means)) for mean in means]
+            table.add_row(outcome.name, *(shown(values[each]) for each in columns), *cells)
     return table
 
 
-def _detail_table(rows: list[SummaryRow], runs: Sequence[Sequence[Run]]) -> Table:
+def _detail_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
     """Switches, migrations, mean waiting and blocked time of a thread, wake-up latency, utilisation, fairness."""
-    periodic = any(row.missed for row in rows)
+    every = [row for rows in groups for row in rows]
+    periodic = any(row.missed for row in every)
     heads = (
         "switches",
         "migr.",
@@ -245,11 +347,12 @@ def _detail_table(rows: list[SummaryRow], runs: Sequence[Sequence[Run]]) -> Tabl
         *(["missed"] if periodic else []),
     )
     heads += ("busy %", "unfair", "uniform")
-    table = render.table("policy", *heads)
-    for row, each in zip(rows, runs, strict=True):
-        threads = [thread for run in each for thread in run.outcome.threads]
+    table = render.table(*block.heads(), *heads)
+    for row in every:
+        runs: list[Run] = block.result.select(row.machine, row.workload, row.policy)
+        threads = [thread for run in runs for thread in run.outcome.threads]
         table.add_row(
-            row.policy,
+            *block.cells(row),
             render.count(row.switches),
             render.count(row.migrations),
             render.milliseconds(fmean(thread.ready_ns for thread in threads)),

@@ -202,6 +202,16 @@ Html = Annotated[
     ),
 ]
 
+OverOption = Annotated[
+    str | None,
+    typer.Option(
+        "--over",
+        metavar="PARAMETER=VALUES",
+        help="Simulate with each value of a parameter and draw curves over it: n=1..16 (whole numbers), n=1..16/5 (step 5), "
+        "n=1..64x2 (doubled), n=1,2,4; colab:decay=0.5..1:6 (six values), big=1..4 (cores of a cluster), "
+        "big@=600..2000/200 (its highest clock in MHz).",
+    ),
+]
 Margin = Annotated[
     float,
     typer.Option(

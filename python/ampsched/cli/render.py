@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -19,6 +19,8 @@ from ampsched.statistics import Estimate
 
 BAR_CELLS = 8
 EIGHTHS = " ▏▎▍▌▋▊▉█"
+STEPS = "▁▂▃▄▅▆▇█"
+ASCII_STEPS = "_.-=+*#@"
 SHADES = " ░▒▓█"
 ASCII_SHADES = " .:+#"
 
@@ -107,6 +109,42 @@ def shades(shares: Iterable[float]) -> str:
     """One cell per share (0 to 1), the darker the greater."""
     scale = SHADES if is_unicode() else ASCII_SHADES
     return "".join(scale[min(4, round(4 * share))] for share in shares)
+
+
+def curve(values: Sequence[float], low: float, high: float) -> str:
+    """One cell per value, the taller the greater between two bounds."""
+    scale = STEPS if is_unicode() else ASCII_STEPS
+    return "".join(scale[round(7 * (value - low) / (high - low or 1))] for value in values)
+
+
+def print_curves(
+    console: Console,
+    head: str,
+    lines: Mapping[str, Sequence[tuple[float | None, float]]],
+    text: Callable[[float], str],
+) -> None:
+    """Prints a small curve of each policy along a parameter, between the least and the greatest value of all.
+
+    Args:
+        console: Where; nothing is printed into Markdown, which has the numbers.
+        head: The parameter.
+        lines: By policy, values of the parameter and of what is drawn; a single one of a policy without the parameter.
+        text: A drawn value in words.
+    """
+    if is_markdown(console):
+        return
+    every = [value for points in lines.values() for _, value in points]
+    wide = max(map(len, lines))
+    for name, points in lines.items():
+        drawn = curve([value for _, value in points], min(every), max(every))
+        ends = [text(points[0][1]), text(points[-1][1])] if len(points) > 1 else [text(points[0][1])]
+        console.print(
+            f"  {name:{wide}}  {drawn}  {' to '.join(ends)}", soft_wrap=True, markup=False, highlight=False
+        )
+    span = [
+        f"{value:g}" for points in lines.values() if len(points) > 1 for value, _ in (points[0], points[-1])
+    ]
+    console.print(f"  {'':{wide}}  {head} = {span[0]} to {span[1]}\n", style="dim", soft_wrap=True)
 
 
 def percent(value: float) -> str:

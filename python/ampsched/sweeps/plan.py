@@ -101,6 +101,7 @@ class _Maker:
         self.baseline = self._baseline()
         self._things: dict[tuple[str, str], Thing] = {}
         self._machines: dict[str, Machine] = {}
+        self._digests: dict[tuple[str, ...], str] = {}
 
     def _patterns(self, axis: str, values: Sequence[object]) -> list[Pattern]:
         if not values:
@@ -156,6 +157,14 @@ class _Maker:
     def points(self, place: Mapping[str, str], policies: Sequence[str]) -> Iterable[Point]:
         """All seeds and core orders of some policies at one place."""
         machine, workload = self._thing("machine", place["machine"]), self._placed(place)
+        for key, digest in (
+            ((machine.name,), machine.digest),
+            ((machine.name, workload.name), workload.digest),
+        ):
+            if self._digests.setdefault(key, digest) != digest:
+                raise InputError(
+                    f'"{key[-1]}" is the name of two different files: sweep them one by one; ampsched compare tells them apart'
+                )
         options, digest = self._options(place)
         things = [self._thing("policy", policy) for policy in dict.fromkeys(policies)]
         about = [

@@ -1,36 +1,32 @@
 """Tries every setting in exact virtual machines: ``make -C lab settings``. It goes on where it was stopped."""
 
 import argparse
-from collections.abc import Sequence
+import json
 from pathlib import Path
 from typing import Any
 
-from ampsched.recording import save
+from ampsched.recording import Recording, load, save
 from ampsched.vm.error import VmError
 from ampsched.vm.exact import Work, loader, record_calls
-from ampsched_lab.campaign.boot import KERNEL, Guest, Scheduler, ours
+from ampsched_lab.campaign.boot import HOME, KERNEL, Guest, Scheduler, ours
 from ampsched_lab.campaign.run import Group, carry_out
 from ampsched_lab.campaign.store import Store
 from ampsched_lab.gain.machines import X86
+from ampsched_lab.settings.judge import recording
 from ampsched_lab.settings.plan import KINDS, LINUX, PLACES, POLICIES, SAMPLE, Kind, Place, exact, mix, words
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "lab/data/settings"
 
 
-def recording(results: Path, place: Place, kind: Kind, threads: int) -> Path:
-    """Where a recording is kept."""
-    return results / "recordings" / f"{place.name}-{kind.name}-{threads}.ampr"
-
-
-def groups(programs: Path, place: Place) -> list[Group]:
-    """What is booted: each program with all settings, under Linux and under each policy that there is a loader of."""
+def groups(programs: Path, place: Place, kind: Kind) -> list[Group]:
+    """What is booted: a program with all settings, under Linux and under each policy that there is a loader of."""
     guest = Guest(place.name, exact(place.name), programs)
     found = []
     for scheduler in schedulers():
         policy = LINUX if scheduler.name == KERNEL else scheduler.name
         own = [setting for setting in place.settings() if setting.policy == policy]
-        found += [Group(guest, scheduler, tuple(mix(kind, each) for each in own)) for kind in KINDS]
+        found.append(Group(guest, scheduler, tuple(mix(kind, each) for each in own)))
     return found
 
 
@@ -50,25 +46,34 @@ def kept(row: dict[str, Any]) -> dict[str, Any]:
     return {"turnaround_ns": program["turnaround_ns"]}
 
 
-def record_all(programs: Path, results: Path, places: Sequence[Place]) -> None:
-    """Records each program with each number of threads that the product asks for, where that is missing."""
-    for place in places:
-        for kind in KINDS:
-            for threads in place.recorded():
-                out = recording(results, place, kind, threads)
-                if not out.exists():
-                    _record(programs, place, kind, threads, out)
+def record(programs: Path, results: Path, place: Place, kind: Kind) -> None:
+    """Records a program with each number of threads that the product asks for, where that is missing.
+
+    The speed-up is measured with the greatest number and holds for all.
+    """
+    first, *others = sorted(place.recorded(), reverse=True)
+    usual = recording(results, place, kind, first)
+    if not usual.exists():
+        save(_record(programs, place, kind, first), usual)
+    speedup = json.loads(load(usual).info)["speedup"]
+    for threads in others:
+        out = recording(results, place, kind, threads)
+        if not out.exists():
+            found = _record(programs, place, kind, threads, measures_speedup=False)
+            save(found.with_info(json.dumps({**json.loads(found.info), "speedup": speedup})), out)
 
 
-def _record(programs: Path, place: Place, kind: Kind, threads: int, out: Path) -> None:
+def _record(
+    programs: Path, place: Place, kind: Kind, threads: int, *, measures_speedup: bool = True
+) -> Recording:
+    """A recording on as many fast cores, with the speed-up that cores of the slowest kind show."""
     program, *arguments = words(kind, threads)
-    work = Work([str(programs / program), *arguments], cwd=Path("/campaign"))
-    print(f"recording {out.stem} ...", flush=True)
-    done, found = record_calls(exact(place.name), work, machine=place.name)
+    work = Work([str(programs / program), *arguments], cwd=HOME)
+    print(f"recording {kind.name} with {threads} threads for {place.name} ...", flush=True)
+    done, found = record_calls(exact(place.name), work, machine=place.name, measures_speedup=measures_speedup)
     if found is None:
-        raise SystemExit(f"{out.stem}: did not end: {done.console[-300:]}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    save(found, out)
+        raise SystemExit(f"{kind.name}: did not end: {done.console[-300:]}")
+    return found
 
 
 def main() -> None:
@@ -82,20 +87,19 @@ def main() -> None:
     arguments = options.parse_args()
     places = [place for place in PLACES if place.name in arguments.machines.split(",")]
     store = Store(arguments.results)
+    (arguments.results / "recordings").mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
     for place in places:
-        record_all(arguments.dynamic.resolve(), arguments.results, [place])
-        own = groups(arguments.programs.resolve(), place)
-        failures += carry_out(
-            own,
-            [[SAMPLE]],
-            store,
-            jobs=arguments.jobs,
-            keep=kept,
-            tell=lambda text: print(text, flush=True),
-        )
+        for kind in KINDS:
+            record(arguments.dynamic.resolve(), arguments.results, place, kind)
+            own = groups(arguments.programs.resolve(), place, kind)
+            failures += carry_out(own, [[SAMPLE]], store, jobs=arguments.jobs, keep=kept, tell=_tell)
     if failures:
         raise SystemExit(f"{len(failures)} boots have failed: see above; what was measured is kept")
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

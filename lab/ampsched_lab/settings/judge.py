@@ -12,7 +12,7 @@ from ampsched.recording.threads import compare_threads
 from ampsched_lab.campaign.boot import KERNEL
 from ampsched_lab.campaign.store import Store
 from ampsched_lab.gain.machines import SYSTEMS, X86
-from ampsched_lab.recordings.exact import machine_text
+from ampsched_lab.recordings.exact import text_of_machine
 from ampsched_lab.settings.plan import (
     KINDS,
     LINUX,
@@ -149,7 +149,7 @@ def judged(results: Path) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="ampsched-settings-") as folder:
         for place in PLACES:
             machine = Path(folder) / f"{place.name}.toml"
-            machine.write_text(machine_text(place.name, COSTS_MIPS / MIPS), "utf-8")
+            machine.write_text(described(place), "utf-8")
             plain = {setting for setting in place.settings() if setting.policy == LINUX}
             for kind in KINDS:
                 times = measured(store, place, kind)
@@ -157,6 +157,11 @@ def judged(results: Path) -> list[dict[str, Any]]:
                     answer = advised(recordings_of(results, place, kind), machine, place.usual)
                     rows.append(asdict(judge(place, kind, times, answer)))
     return rows
+
+
+def described(place: Place) -> str:
+    """The machine's file: its cores, and what scheduling costs there."""
+    return text_of_machine(place.name, exact(place.name, COSTS_MIPS), COSTS_MIPS / MIPS)
 
 
 def recordings_of(results: Path, place: Place, kind: Kind) -> dict[int, Path]:

@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from ampsched import Catalog
 from ampsched.recording.threads import thread_counts
 from ampsched.vm.exact import Exact
 from ampsched_lab.campaign.boot import HOME
 from ampsched_lab.campaign.plan import Mix, Program
-from ampsched_lab.gain import machines
+from ampsched_lab.gain.machines import LINUX as KERNEL
 from ampsched_lab.gain.machines import X86
 
 FOLDER = Path(__file__).parent
@@ -103,12 +104,14 @@ class Place:
     """A machine, and what is tried there.
 
     Attributes:
-        name: As :data:`ampsched_lab.gain.machines.MACHINES` calls it.
+        name: Its name in reports.
+        machine: A shipped machine, or a part of one.
         threads: Numbers of threads, the usual one last.
         cores: Sets of CPUs by names for readers; all cores first.
     """
 
     name: str
+    machine: str
     threads: tuple[int, ...]
     cores: Mapping[str, tuple[int, ...]]
 
@@ -137,6 +140,7 @@ class Place:
 PLACES = (
     Place(
         "4B4S",
+        "4B4S",
         (2, 4, 5, 6, 12, 8),
         {
             ALL: tuple(range(8)),
@@ -149,6 +153,7 @@ PLACES = (
     ),
     Place(
         "2P4E",
+        "tensor:little=2",
         (2, 3, 4, 5, 8, 6),
         {
             ALL: tuple(range(6)),
@@ -159,13 +164,27 @@ PLACES = (
             "2 little": (0, 1),
         },
     ),
+    Place(
+        "8P16E",
+        "hybrid-8P16E",
+        (4, 8, 12, 16, 32, 24),
+        {
+            ALL: tuple(range(24)),
+            "8 P": tuple(range(8)),
+            "8 P + 4 E": tuple(range(12)),
+            "8 P + 8 E": tuple(range(16)),
+            "4 P": tuple(range(4)),
+            "16 E": tuple(range(8, 24)),
+        },
+    ),
 )
 
 
 @cache
-def exact(name: str) -> Exact:
-    """The virtual machine."""
-    return replace(machines.exact(name, X86), mips=MIPS)
+def exact(name: str, mips: float = MIPS) -> Exact:
+    """The virtual machine of a place."""
+    [place] = (each for each in PLACES if each.name == name)
+    return Exact(Catalog.shipped().machine(place.machine), kernel=KERNEL, architecture=X86, mips=mips)
 
 
 def words(kind: Kind, threads: int) -> tuple[str, ...]:

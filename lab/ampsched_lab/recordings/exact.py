@@ -131,7 +131,7 @@ def predict(folder: Path, machine: str, mix: Chosen, policy: str) -> list[float]
 
 
 def machine_text(machine: str, factor: float = 1.0) -> str:
-    """A machine of the campaign: its cores, and what scheduling costs in the virtual machine, measured, times a factor."""
+    """A machine of the campaign: its cores, and what scheduling costs there, measured, times a factor."""
     return text_of_machine(machine, machines.exact(machine, X86), factor)
 
 

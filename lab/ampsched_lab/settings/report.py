@@ -133,22 +133,16 @@ def refusals(rows: Sequence[Judged]) -> str:
 
 def public(rows: Sequence[Judged]) -> str:
     """What people say, and what was measured and advised here."""
-    cells = [
-        [
-            each.program,
-            each.said,
-            each.source,
-            f"{row.machine}: {row.usual_ms:.0f} → {row.fast_ms:.0f} ms",
-            "refused" if row.refusal else row.advised,
-            _direction(each, row),
+    lines = []
+    for each in PUBLIC:
+        found = [
+            f"{row.machine} {row.usual_ms:.0f} → {row.fast_ms:.0f} ms, "
+            f"{'refused' if row.refusal else f'advised {row.advised}'}: {_direction(each, row)}"
+            for row in rows
+            if row.program == each.program
         ]
-        for each in PUBLIC
-        for row in rows
-        if row.program == each.program
-    ]
-    return table(
-        ["program", "what people say", "where", "all → fast cores only", "advised", "the same?"], cells
-    )
+        lines.append(f"* *{each.program}*: {each.said} ({each.source}). Here: {'; '.join(found)}.")
+    return "\n".join(lines)
 
 
 def _direction(each: Public, row: Judged) -> str:
@@ -157,6 +151,36 @@ def _direction(each: Public, row: Judged) -> str:
     if row.refusal:
         return "refused"
     return "✓" if (row.advised != row.usual) == each.fast_is_better else "✗"
+
+
+def absent(rows: Sequence[Judged]) -> str:
+    """What of the plan has not run yet."""
+    have = {(row.machine, row.program) for row in rows}
+    missing = [
+        (place.name, [kind.name for kind in KINDS if (place.name, kind.name) not in have]) for place in PLACES
+    ]
+    told = [
+        f"{name}: {'none of the programs' if len(kinds) == len(KINDS) else 'all but ' + ', '.join(kinds)}"
+        for name, kinds in missing
+        if kinds
+    ]
+    return f" Not everything has run yet; of the plan have run on {'; on '.join(told)}." if told else ""
+
+
+def causes(rows: Sequence[Judged]) -> str:
+    """Programs that are not met: what handing out work anew makes of them, as they are."""
+    cells = [
+        [
+            f"{row.program}, {row.machine}",
+            f"{row.usual_ms:.0f}",
+            "refused" if row.usual_predicted_ms is None else f"{row.usual_predicted_ms:.0f}",
+            "" if row.kept_ms is None else f"{row.kept_ms:.0f}",
+        ]
+        for row in rows
+        if not row.is_met
+    ]
+    heads = ["as it is, ms", "measured", "predicted", "each thread keeps its work"]
+    return table(heads, cells, (1, 2, 3)) if cells else "None is missed."
 
 
 def predictions(rows: Sequence[Judged]) -> str:
@@ -204,10 +228,12 @@ def write(path: Path, results: Path = RESULTS) -> None:
             f"{', '.join(place.cores)}."
             for place in places
         ),
+        "absent": absent(rows),
         "tables": tables(rows),
         "refusals": refusals(rows),
         "predictions": predictions(rows),
         "public": public(rows),
+        "causes": causes(rows),
     }
     path.write_text(page(*TEMPLATE.read_text("utf-8").format(**values).strip().split("\n\n")), "utf-8")
 

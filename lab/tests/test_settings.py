@@ -10,6 +10,7 @@ import pytest
 from ampsched_lab.campaign.store import Store
 from ampsched_lab.settings import judge, report
 from ampsched_lab.settings.plan import (
+    AGAIN,
     ALL,
     FOLDER,
     KINDS,
@@ -61,6 +62,7 @@ def test_advice_is_met_within_3_per_cent_of_the_best_and_worse_is_told() -> None
     assert (near.best, near.best_ms, near.tried) == ("8 on 4 big", 88.0, 4)
     assert near.gap == pytest.approx(90 / 88 - 1)
     assert near.is_met and not near.is_worse
+    assert (near.offered, near.offered_ms, near.errors) == ("4 on 4 big", 90.0, (pytest.approx(0.1),))
     left = verdict(PLACE.usual)
     assert not left.is_met and not left.is_worse
     assert verdict(Setting(2, (0, 1))).is_worse
@@ -114,3 +116,18 @@ def test_the_page_is_that_of_what_was_judged(tmp_path: Path) -> None:
     page = (tmp_path / "settings.md").read_text("utf-8")
     assert page == (ROOT / "docs/reports/models/settings.md").read_text("utf-8"), "make bless ONLY=settings"
     assert json.loads((RESULTS / report.FILE).read_text("utf-8"))
+
+
+def test_what_is_missed_is_run_again_from_further_starts(tmp_path: Path) -> None:
+    answer = judge.Advised(PLACE.usual, {PLACE.usual: 99.0})
+    case = judge.Case(PLACE, KIND, TIMES, answer, judge.judge(PLACE, KIND, TIMES, answer))
+    assert case.best == Setting(8, (0, 1, 2, 3))
+    assert judge.again(tmp_path, case) is None
+    rows = [
+        {"mix": mix(KIND, setting).name, "offset": sample, "turnaround_ns": (ms + sample) * 1e6}
+        for setting, ms in ((case.answer.setting, 100), (case.best, 80))
+        for sample in AGAIN
+    ]
+    Store(tmp_path).add(PLACE.name, "x86_64-6.18", "eevdf-kernel", rows)
+    assert judge.again(tmp_path, case) == (104, 84)
+    assert "| +23.8% |" in report.causes([replace(case.row, again_ms=(104, 84))])

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -10,7 +10,7 @@ from typing import Any
 
 import ampsched
 from ampsched import Catalog, InputError
-from ampsched.recording import load
+from ampsched.recording import Recording, load
 from ampsched.recording.replay import replayed
 from ampsched.recording.threads import compare_threads
 from ampsched_lab.campaign.boot import KERNEL
@@ -18,6 +18,7 @@ from ampsched_lab.campaign.store import Store
 from ampsched_lab.gain.machines import SYSTEMS, X86
 from ampsched_lab.recordings.exact import text_of_machine
 from ampsched_lab.settings.plan import (
+    AGAIN,
     KINDS,
     LINUX,
     MIPS,
@@ -74,6 +75,9 @@ class Judged:
         refusal: Why there is no advice.
         errors: Of each time that the product says: 0.05 is 5 % too long.
         kept_ms: Simulated as it is, with every thread doing what it did when it was recorded.
+        offered: The best of what the product has compared.
+        offered_ms: What that took.
+        again_ms: Of the advised and the best setting, the mean from further starts, if it was missed.
     """
 
     machine: str
@@ -92,6 +96,9 @@ class Judged:
     refusal: str = ""
     errors: tuple[float, ...] = ()
     kept_ms: float | None = None
+    offered: str = ""
+    offered_ms: float | None = None
+    again_ms: tuple[float, float] | None = None
 
     @property
     def gap(self) -> float:
@@ -110,9 +117,13 @@ class Judged:
 
 
 def advised(recordings: Mapping[int, Path], machine: Path, usual: Setting) -> Advised:
-    """What the product says is best: the only place where it is asked."""
+    """What the product says is best: the only place where it is asked.
+
+    The machine's file has a name of its own, so the speed-up that was measured on these cores is stated.
+    """
     try:
-        found = compare_threads(recordings, str(machine))
+        speedup = _speedup(load(recordings[max(recordings)]))
+        found = compare_threads(recordings, str(machine), speedup=speedup)
     except InputError as error:
         text = str(error)
         for path in recordings.values():
@@ -124,6 +135,11 @@ def advised(recordings: Mapping[int, Path], machine: Path, usual: Setting) -> Ad
     }
     predicted = {settings[each.name]: fmean(each.draws) for each in found.settings}
     return Advised(settings[found.best.name], predicted)
+
+
+def _speedup(recording: Recording) -> float:
+    """As it was measured when the program was recorded."""
+    return float(json.loads(recording.info)["speedup"])
 
 
 def measured(store: Store, place: Place, kind: Kind) -> dict[Setting, float]:
@@ -148,6 +164,7 @@ def fast(place: Place) -> Setting:
 def judge(place: Place, kind: Kind, times: Times, answer: Advised) -> Judged:
     """The verdict on an answer."""
     best = min(times, key=lambda setting: times[setting])
+    offered = min(answer.predicted, key=lambda setting: times[setting], default=None)
     return Judged(
         machine=place.name,
         program=kind.name,
@@ -164,32 +181,79 @@ def judge(place: Place, kind: Kind, times: Times, answer: Advised) -> Judged:
         tried=len(times),
         refusal=answer.refusal,
         errors=tuple(ms / times[setting] - 1 for setting, ms in answer.predicted.items()),
+        offered=place.words(offered) if offered else "",
+        offered_ms=times[offered] if offered else None,
     )
 
 
+@dataclass(frozen=True)
+class Case:
+    """A program on a machine, with what it is judged by."""
+
+    place: Place
+    kind: Kind
+    times: Times
+    answer: Advised
+    row: Judged
+
+    @property
+    def best(self) -> Setting:
+        """The best that was tried."""
+        return min(self.times, key=lambda setting: self.times[setting])
+
+
+def cases(results: Path, folder: Path) -> Iterator[Case]:
+    """All programs of all machines that have run with every setting of the kernel's own scheduler.
+
+    Args:
+        results: What is kept.
+        folder: Gets the machines' files.
+    """
+    for place in PLACES:
+        machine = machine_file(folder, place)
+        plain = {setting for setting in place.settings() if setting.policy == LINUX}
+        for kind in KINDS:
+            times = measured(Store(results), place, kind)
+            if plain <= times.keys():
+                answer = advised(recordings_of(results, place, kind), machine, place.usual)
+                yield Case(place, kind, times, answer, judge(place, kind, times, answer))
+
+
 def judged(results: Path) -> list[dict[str, Any]]:
-    """All programs of all machines on which every setting of the kernel's own scheduler has run, as rows for JSON."""
-    rows, store = [], Store(results)
-    with tempfile.TemporaryDirectory(prefix="ampsched-settings-") as folder:
-        for place in PLACES:
-            machine = Path(folder) / f"{place.name}.toml"
-            machine.write_text(described(place), "utf-8")
-            plain = {setting for setting in place.settings() if setting.policy == LINUX}
-            for kind in KINDS:
-                times = measured(store, place, kind)
-                if plain <= times.keys():
-                    answer = advised(recordings_of(results, place, kind), machine, place.usual)
-                    row = judge(place, kind, times, answer)
-                    usual = recording(results, place, kind, place.usual.threads)
-                    rows.append(asdict(replace(row, kept_ms=kept(usual, machine))))
-    return rows
+    """All cases, as rows for JSON."""
+    with tempfile.TemporaryDirectory(prefix="ampsched-settings-") as name:
+        return [asdict(_with_causes(results, Path(name), case)) for case in cases(results, Path(name))]
+
+
+def _with_causes(results: Path, folder: Path, case: Case) -> Judged:
+    usual = recording(results, case.place, case.kind, case.place.usual.threads)
+    row = replace(case.row, kept_ms=kept(usual, machine_file(folder, case.place)))
+    return row if row.is_met else replace(row, again_ms=again(results, case))
+
+
+def again(results: Path, case: Case) -> tuple[float, float] | None:
+    """Means of the advised and the best setting from further starts; none if these have not run."""
+    runs = Store(results).read(case.place.name, SYSTEMS[X86], KERNEL)
+    pair = (mix(case.kind, case.answer.setting).name, mix(case.kind, case.best).name)
+    if not all((name, sample) in runs for name in pair for sample in AGAIN):
+        return None
+    advised_ms, best_ms = (
+        fmean(runs[name, sample]["turnaround_ns"] / 1e6 for sample in AGAIN) for name in pair
+    )
+    return advised_ms, best_ms
+
+
+def machine_file(folder: Path, place: Place) -> Path:
+    """A machine's file, written into a folder."""
+    path = folder / f"{place.name}.toml"
+    path.write_text(described(place), "utf-8")
+    return path
 
 
 def kept(path: Path, machine: Path) -> float:
     """What a recording takes in ms if no work that was handed out is handed out anew: to test causes."""
     catalog, loaded = Catalog.shipped(), load(path)
-    speedup = json.loads(loaded.info)["speedup"]
-    replay = replayed(catalog, loaded, path, speedup=speedup, sharing="none")
+    replay = replayed(catalog, loaded, path, speedup=_speedup(loaded), sharing="none")
     return ampsched.simulate(machine, replay.workload, LINUX).apps[0].turnaround_ns / 1e6
 
 

@@ -172,15 +172,28 @@ def causes(rows: Sequence[Judged]) -> str:
     cells = [
         [
             f"{row.program}, {row.machine}",
+            f"{row.gap:+.1%}",
+            "refused" if row.offered_ms is None else f"{row.advised_ms / row.offered_ms - 1:+.1%}",
+            row.offered,
+            "" if row.again_ms is None else f"{row.again_ms[0] / row.again_ms[1] - 1:+.1%}",
             f"{row.usual_ms:.0f}",
-            "refused" if row.usual_predicted_ms is None else f"{row.usual_predicted_ms:.0f}",
+            "" if row.usual_predicted_ms is None else f"{row.usual_predicted_ms:.0f}",
             "" if row.kept_ms is None else f"{row.kept_ms:.0f}",
         ]
         for row in rows
         if not row.is_met
     ]
-    heads = ["as it is, ms", "measured", "predicted", "each thread keeps its work"]
-    return table(heads, cells, (1, 2, 3)) if cells else "None is missed."
+    heads = [
+        "missed",
+        "off",
+        "of what advise compares",
+        "the best of these",
+        "again, five starts",
+        "as it is, ms",
+        "predicted",
+        "each thread keeps its work",
+    ]
+    return table(heads, cells, (1, 2, 4, 5, 6, 7)) if cells else "None is missed."
 
 
 def predictions(rows: Sequence[Judged]) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,20 @@ from ampsched_lab.campaign.boot import HOME, KERNEL, Guest, Scheduler, ours
 from ampsched_lab.campaign.run import Group, carry_out
 from ampsched_lab.campaign.store import Store
 from ampsched_lab.gain.machines import X86
-from ampsched_lab.settings.judge import recording
-from ampsched_lab.settings.plan import KINDS, LINUX, PLACES, POLICIES, SAMPLE, Kind, Place, exact, mix, words
+from ampsched_lab.settings.judge import cases, recording
+from ampsched_lab.settings.plan import (
+    AGAIN,
+    KINDS,
+    LINUX,
+    PLACES,
+    POLICIES,
+    SAMPLE,
+    Kind,
+    Place,
+    exact,
+    mix,
+    words,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "lab/data/settings"
@@ -70,10 +83,24 @@ def _record(
     program, *arguments = words(kind, threads)
     work = Work([str(programs / program), *arguments], cwd=HOME)
     print(f"recording {kind.name} with {threads} threads for {place.name} ...", flush=True)
-    done, found = record_calls(exact(place.name), work, machine=place.name, measures_speedup=measures_speedup)
+    done, found = record_calls(
+        exact(place.name), work, machine=place.machine, measures_speedup=measures_speedup
+    )
     if found is None:
         raise SystemExit(f"{kind.name}: did not end: {done.console[-300:]}")
     return found
+
+
+def again(programs: Path, results: Path, store: Store) -> list[str]:
+    """Runs the advised and the best setting of what is missed from further starts; which boots have failed."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="ampsched-settings-") as folder:
+        for case in cases(results, Path(folder)):
+            if not case.row.is_met and case.best.policy == LINUX:
+                guest = Guest(case.place.name, exact(case.place.name), programs)
+                pair = (mix(case.kind, case.answer.setting), mix(case.kind, case.best))
+                found.append(Group(guest, Scheduler(KERNEL), pair))
+    return carry_out(found, [AGAIN], store, keep=kept, tell=_tell)
 
 
 def main() -> None:
@@ -94,6 +121,7 @@ def main() -> None:
             record(arguments.dynamic.resolve(), arguments.results, place, kind)
             own = groups(arguments.programs.resolve(), place, kind)
             failures += carry_out(own, [[SAMPLE]], store, jobs=arguments.jobs, keep=kept, tell=_tell)
+    failures += again(arguments.programs.resolve(), arguments.results, store)
     if failures:
         raise SystemExit(f"{len(failures)} boots have failed: see above; what was measured is kept")
 

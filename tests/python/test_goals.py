@@ -138,7 +138,10 @@ def test_h37_6_a_tie_prints_no_policy_twice() -> None:
         assert names == [choice.policy for choice in differ]
     assert [choice.policy for choice in found.choices].count("acfs") == 1
     with pytest.raises(InputError, match="linux is the baseline: name a policy"):
-        advise(UNEVEN, "2B2S", ("linux",), repeat=2)
+        advise(UNEVEN, "sym-2", ("linux",), repeat=2)
+    alone = advise(UNEVEN, "2B2S", ("linux",), repeat=2)
+    assert {each.setting.policy for each in alone.found.tried} == {"linux"}
+    assert "other policies" not in "\n".join(lines(alone, "2B2S", []))
 
 
 def test_the_command_says_the_goal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

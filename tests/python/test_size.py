@@ -2,9 +2,9 @@
 
 from tools import size
 
-CAPS = {"product": 169_000, "tests": 75_000, "laboratory": 43_600, "examples": 3_500, "shipped data": 10_400}
+CAPS = {"product": 169_000, "tests": 75_000, "laboratory": 44_100, "examples": 3_500, "shipped data": 10_400}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
-FILES, SIZE_MB = 2_640, 31.2
+FILES, SIZE_MB = 2_720, 32.2
 """What is tracked. Aim: 20 MB."""
 
 

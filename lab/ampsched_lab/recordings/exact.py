@@ -131,11 +131,15 @@ def predict(folder: Path, machine: str, mix: Chosen, policy: str) -> list[float]
 
 
 def machine_text(machine: str, factor: float = 1.0) -> str:
-    """The machine: its cores, and what scheduling costs in the virtual machine, measured, times a factor."""
-    exact = machines.exact(machine, X86)
+    """A machine of the campaign: its cores, and what scheduling costs there, measured, times a factor."""
+    return text_of_machine(machine, machines.exact(machine, X86), factor)
+
+
+def text_of_machine(name: str, exact: Exact, factor: float) -> str:
+    """The same of any exact machine."""
     ranks = [rank for *_, rank in exact.machine.clusters]
     costs = _costs()
-    lines = [f'name = "{machine}"', 'description = "An exact virtual machine."']
+    lines = [f'name = "{name}"', 'description = "An exact virtual machine."']
     for number, (cluster, rank) in enumerate(zip(exact.clusters(), ranks, strict=True)):
         lines += [
             "[[clusters]]",

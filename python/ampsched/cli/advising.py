@@ -62,7 +62,7 @@ def advise(
             "--policy",
             "-p",
             metavar="NAMES",
-            help="Policies a,b; by default those for unequal cores, against linux.",
+            help="Policies a,b, against linux; by default those for unequal cores. With linux alone: threads and cores only.",
             autocompletion=options.complete_policy,
         ),
     ] = None,
@@ -236,7 +236,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     told = [
         *advice.answer(where),
         "",
-        f"{BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}; other policies:",
+        f"{BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}{'; other policies:' if advice.choices else ''}",
         *_choice_lines(advice),
         "",
         *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
@@ -323,6 +323,8 @@ def _choice_lines(advice: Advice) -> list[str]:
     from ampsched.recording.advice import BASELINE
 
     choices = advice.choices
+    if not choices:
+        return []
     if all(choice.change.low == choice.change.high == 0 for choice in choices):
         text = advice.metric.text(advice.baseline_value.mean)
         return [

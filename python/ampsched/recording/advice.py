@@ -19,6 +19,7 @@ from ampsched.placed import NOISE
 from ampsched.policy import PolicySpec
 from ampsched.recording.check import LINUX, Check, check
 from ampsched.recording.conditions import Conditions, pose
+from ampsched.recording.cores import core_sets
 from ampsched.recording.files import load
 from ampsched.recording.goals import Goal, GoalName, Metric, goal_of, has_power, metric_of
 from ampsched.recording.model_error import ModelError, model_error
@@ -288,7 +289,8 @@ def advise(
     Args:
         path: The recording; or several by the number of threads, of which the greatest is the usual one.
         machine: The machine.
-        policies: Policies; the baseline is added if it is not the first of them.
+        policies: Policies; the baseline is added if it is not the first of them. With it alone, only threads and cores
+            are tried: what needs no other scheduler.
         speedup: The program's speed on the fastest kind of core by that on the slowest, if it is known.
         usual_speedup: That of small programs on this machine, if it was measured: better than nothing.
         goal: What counts; by default what fits the recording, see `goals.goal_of`.
@@ -320,7 +322,7 @@ def advise(
     if asked.name != "time" and tuple(policies) == POLICIES:
         policies = [*policies, *FOR_CLOCKS[: 1 + has_power(where)]]
     names = list(dict.fromkeys([BASELINE, *policies]))
-    if len(names) == 1:
+    if len(names) == len(paths) == 1 and not core_sets(where):
         raise InputError(f"{BASELINE} is the baseline: name a policy that it is compared with")
     info = json.loads(recording.info)
     known = known_speedup(info, catalog, machine, speedup, usual_speedup)
@@ -338,7 +340,7 @@ def advise(
     metric, errors = metric_of(asked, comparison), model_error(recording, checked.follows)
     choices = _choices(comparison, metric)
     best_if: dict[str, str] = {}
-    if known.ratio is None:
+    if known.ratio is None and choices:
         for word, like in (("little", SLOW_PROFILE), ("much", FAST_PROFILE)):
             tell(f"the same if it gains {word} from fast cores")
             other = pose(catalog, recording, paths[0], known, like=like).workload

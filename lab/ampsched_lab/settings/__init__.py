@@ -1,0 +1,1 @@
+"""Does `ampsched advise` find the best setting? Every setting is tried in exact virtual machines."""

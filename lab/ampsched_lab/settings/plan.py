@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ampsched.recording.threads import thread_counts
-
 from ampsched import Catalog
+from ampsched.recording.cores import thread_counts
 from ampsched.vm.exact import Exact
 from ampsched_lab.campaign.boot import HOME
 from ampsched_lab.campaign.plan import Mix, Program

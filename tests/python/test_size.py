@@ -2,7 +2,7 @@
 
 from tools import size
 
-CAPS = {"product": 166_500, "tests": 73_400, "laboratory": 42_600, "examples": 3_500, "shipped data": 10_400}
+CAPS = {"product": 166_900, "tests": 73_600, "laboratory": 42_600, "examples": 3_500, "shipped data": 10_400}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
 FILES, SIZE_MB = 2_560, 31.2
 """What is tracked. Aim: 20 MB."""

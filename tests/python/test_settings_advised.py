@@ -158,3 +158,19 @@ def test_the_command_records_and_answers(
     with pytest.raises(SystemExit):
         main([*arguments, "--json", "prog.2.ampr"])
     assert json.loads(capsys.readouterr().out)["usual"] == "linux"
+
+
+def test_what_is_best_elsewhere_is_not_kept_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for arguments, code, told in [
+        (["--apply", "-m", "2B2S", "x.ampr"], 2, "what is best on 2B2S is not kept on this computer"),
+        (["--undo"], 0, "nothing is applied by this user"),
+        (["--yes", "x.ampr"], 2, "--yes goes with --apply or --undo"),
+        ([], 2, "advise needs a recording or, behind --, a command"),
+    ]:
+        with pytest.raises(SystemExit) as ended:
+            main(["advise", *arguments])
+        assert ended.value.code == code
+        assert told in capsys.readouterr().err

@@ -46,7 +46,9 @@ def test_kernels_are_named_by_their_version() -> None:
 
 
 def test_a_kernel_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(vm.VmError, match=r"unknown kernel for x86_64 "5\.10" \(known: 6\.16, 6\.18, 7\.0, 7\.3\)"):
+    with pytest.raises(
+        vm.VmError, match=r'unknown kernel for x86_64 "5\.10" \(known: 6\.16, 6\.18, 7\.0, 7\.3\)'
+    ):
         fetch_kernel("5.10")
 
 

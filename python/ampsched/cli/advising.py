@@ -14,6 +14,7 @@ from rich.console import Console
 from ampsched._core import InputError
 from ampsched.catalog import THIS, Catalog
 from ampsched.cli import options, render, reporting, typed
+from ampsched.cli.keeping import Keeping, with_keeping
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
 from ampsched.files import temporary_folder
@@ -39,13 +40,14 @@ SHOWN = 3
 
 
 @with_format
+@with_keeping
 def advise(
     target: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="RECORDING | -- COMMAND", help="A recording, or a command that is recorded first."
         ),
-    ],
+    ] = None,
     machine: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +116,7 @@ def advise(
     html: options.Html = None,
     *,
     output: Output,
+    keeping: Keeping,
 ) -> None:
     """Which policy and which cores are best for your program, by how much, how sure that is, and how to run it now.
 
@@ -128,7 +131,15 @@ def advise(
 
     Interactive programs wait for vsync, timers or input, and take as long whatever one does: of them late frames,
     wake-up latency or energy are compared.
+
+    With --apply, the best setting that needs no scheduler of ours is kept, and --undo takes it back.
     """
+    if keeping.undo:
+        keeping.take_back(target or [])
+        return
+    if not target:
+        raise InputError("advise needs a recording or, behind --, a command")
+    place = keeping.place(target, machine)
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
     from ampsched.recording.setting import PLACE
@@ -168,6 +179,7 @@ def advise(
 
     output.show(value=found.to_dict, rows=lambda: found.to_dict()["settings"], text=text)
     reporting.advice(html, found, where, quiet=output.is_data)
+    keeping.keep(place, [*(each.setting for each in found.choices_of_settings), found.usual])
 
 
 def _recorded(target: list[str]) -> tuple[Path, list[str], Check | None]:

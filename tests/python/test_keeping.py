@@ -28,7 +28,7 @@ SETTING = (
     Setting(4, cores=BIG) if False else Setting(threads=4, cores=BIG, environment=(("OMP_NUM_THREADS", "4"),))
 )
 SIGNED = (
-    "# 4 threads, linux, only big, OMP_NUM_THREADS=4: written by ampsched advise --apply; "
+    "# 4 threads under linux on only big with OMP_NUM_THREADS=4: written by ampsched advise --apply; "
     "ampsched advise --undo takes it back\n"
 )
 YES = Keeping(apply=True, to=None, undo=False, yes=True)
@@ -427,7 +427,7 @@ def test_the_command_shows_asks_writes_and_takes_back(
     shown_first = capsys.readouterr().err
     assert f"exec taskset --cpu-list {FIRST.list} {program}" in shown_first
     assert (
-        "colab lasts only as long as ampsched live run; the best without it: linux, one core" in shown_first
+        "colab lasts only as long as ampsched live run; the best without it: linux on one core" in shown_first
     )
     assert not wrapper.exists()
     for answer, is_there in ((False, False), (True, True)):

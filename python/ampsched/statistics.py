@@ -36,8 +36,8 @@ class Estimate:
         return self.low > 0 or self.high < 0
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """Mean and interval of values from independent seeds.
+def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Mean and interval of values from independent seeds, by default of 95 %.
 
     Raises:
         ValueError: If there are none.
@@ -45,7 +45,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     if not values:
         raise ValueError("an estimate needs at least one value")
     mean, n = fmean(values), len(values)
-    half = t_quantile(n - 1) * stdev(values) / math.sqrt(n) if n > 1 else 0.0
+    half = t_quantile(n - 1, level) * stdev(values) / math.sqrt(n) if n > 1 else 0.0
     return Estimate(mean, mean - half, mean + half, n)
 
 
@@ -55,8 +55,8 @@ def exactly(value: float) -> Estimate:
 
 
 @cache
-def t_quantile(degrees: int) -> float:
-    """The quantile of Student's t distribution that bounds the middle 95 %.
+def t_quantile(degrees: int, level: float = LEVEL) -> float:
+    """The quantile of Student's t distribution that bounds the middle, by default the middle 95 %.
 
     With t = sqrt(degrees) tan(a), the probability of the middle is an elementary function of the angle a (Abramowitz
     and Stegun, 26.7.3 and 26.7.4): a finite series in cos(a). It rises ever more slowly, so Newton's method from a = 0
@@ -64,12 +64,13 @@ def t_quantile(degrees: int) -> float:
 
     Args:
         degrees: Degrees of freedom, a whole number of at least 1.
+        level: Probability of the middle, above 0 and below 1.
     """
     log_density = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(math.pi) / 2
     angle = 0.0
     while True:
         slope = 2.0 * math.exp(log_density + (degrees - 1) * math.log(math.cos(angle)))
-        closer = angle + (LEVEL - _middle(angle, degrees)) / slope
+        closer = angle + (level - _middle(angle, degrees)) / slope
         if closer - angle <= 1e-15 * closer:
             return math.sqrt(degrees) * math.tan(closer)
         angle = closer

@@ -32,7 +32,12 @@ from ampsched.comparison import time_text
 from ampsched.docs import commands
 from ampsched.live import LiveComparison, LiveRun, Mix, MixProgram
 from ampsched.metrics import mix_metrics
+from ampsched.proving import selftest
+from ampsched.proving.measuring import Measured
+from ampsched.proving.report import Proof
 from ampsched.recording import advice, summary
+from ampsched.recording.cores import Cores
+from ampsched.recording.setting import Setting
 from ampsched.statistics import Estimate
 from ampsched.training import train
 
@@ -221,6 +226,15 @@ def imported_counters(told: Mapping[str, Any]) -> Shown:
     yield from map(str, (told["rows"], told["counters"], told["windows"], told["written"]))
 
 
+def self_tested(told: Mapping[str, Any]) -> Shown:
+    for row in told["rows"]:
+        yield row["program"]
+        yield from row["setting"].split()
+        yield from (f"{row[key]:+.1%}" for key in ("predicted", "error"))
+        yield str(row["pairs"])
+    yield from (f"{told['mean']:.1%}", f"{told['shipped']:.1%}")
+
+
 def limited(told: Mapping[str, Any]) -> Shown:
     bound = told["limit"]
     yield from (
@@ -285,6 +299,7 @@ CASES: dict[str, Case] = {
     ),
     "counters list": Case([], listed),
     "calibrate": Case(["--window-ms", "0.1", "--windows", "1"], measured),
+    "selftest": Case(["--quick"], self_tested),
     "train": Case(["-m", "2B2S", "-k", "2"], trained),
     "tasks run": Case(["fluidanimate:frames=2", "-w", "4xbig,4xlittle", "-p", "fifo,cats:steal=1,heft"], ran),
     "tasks schedule": Case(["fluidanimate:frames=2", "-w", "4xbig,4xlittle", "-p", "heft"], scheduled),
@@ -306,6 +321,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("mix.toml").write_text("[[programs]]\ncommand = 'true'\n")
     for module, function in SLOW:
         monkeypatch.setattr(module, function, first_answer(getattr(module, function)))
+    setting, change = Setting(cores=Cores("only big", (0, 1))), Estimate(-0.2, -0.22, -0.18, 8)
+    measured = Measured(change, None, 1.0, 0.8, 8, 20.0, True, 0.02, 1)
+    proof = Proof("threads", "queue", setting, -0.25, (-0.4, 0.1), measured)
+    monkeypatch.setattr(selftest, "selftest", lambda **_: selftest.Selftest((proof,), (), "no meter"))
     monkeypatch.setattr(living, "compare_live", lambda *_, **__: live_comparison())
     return tmp_path
 

@@ -304,7 +304,7 @@ static void server(int threads)
 int main(int argc, char **argv)
 {
     static const struct kind kinds[] = {
-        {"crack", crack}, {"wavefront", wavefront}, {"queue", queue},   {"pipeline", pipeline},
+        {"crack", crack}, {"wavefront", wavefront}, {"queue", queue}, {"pipeline", pipeline},
         {"tree", tree},   {"server", server},       {NULL, NULL},
     };
     return run_kind(argc, argv, kinds);

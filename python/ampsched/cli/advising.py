@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.catalog import THIS, Catalog
-from ampsched.cli import options, render, reporting, typed
+from ampsched.cli import options, proving, render, reporting, typed
 from ampsched.cli.keeping import Keeping, with_keeping
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
@@ -114,6 +114,9 @@ def advise(
         ),
     ] = False,
     html: options.Html = None,
+    check: proving.Asked = False,
+    check_time: proving.Seconds = 120.0,
+    report: proving.Report = None,
     *,
     output: Output,
     keeping: Keeping,
@@ -140,6 +143,10 @@ def advise(
     if not target:
         raise InputError("advise needs a recording or, behind --, a command")
     place = keeping.place(target, machine)
+    if check:
+        proving.check_asked(machine, goal, target, check_time, report)
+    elif report:
+        raise InputError("--report: there is nothing measured to write without --check")
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
     from ampsched.recording.setting import PLACE
@@ -172,13 +179,20 @@ def advise(
             )
         finally:
             phases.end()
+        proved = proving.prove(found, target, check_time, output) if check else None
 
     def text(console: Console) -> None:
-        for line in lines(found, where, command):
+        for line in [*lines(found, where, command), *(proved.lines() if proved else [])]:
             console.print(line, soft_wrap=True)
 
-    output.show(value=found.to_dict, rows=lambda: found.to_dict()["settings"], text=text)
+    output.show(
+        value=lambda: found.to_dict() | {"checked": proved and proved.to_dict()},
+        rows=lambda: found.to_dict()["settings"],
+        text=text,
+    )
     reporting.advice(html, found, where, quiet=output.is_data)
+    if proved and proved.proof:
+        proving.write([proved.proof], report)
     keeping.keep(place, [*(each.setting for each in found.choices_of_settings), found.usual])
 
 

@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Machines": {
         "machine": ("machines:machine", "Write a machine file for this computer or another"),
         "calibrate": ("calibrating:calibrate", "Measure this computer's cores and counters"),
+        "selftest": ("proving:selftest", "Say how exact the simulator is on this computer"),
     },
     "Run it for real": {
         "live": ("living:app", "Run programs under a policy on this computer, and compare"),

@@ -75,7 +75,11 @@ def kind_of(recording: Recording, follows: float) -> str:
 
 def model_error(recording: Recording, follows: float) -> ModelError:
     """What is known of programs such as a recorded one; see `kind_of`."""
-    kind = kind_of(recording, follows)
+    return model_error_of(kind_of(recording, follows))
+
+
+def model_error_of(kind: str) -> ModelError:
+    """What is known of programs of one of `KINDS`."""
     found = _table()[kind]
     return ModelError(kind=kind, date=_table()["date"], **{**found, "change": tuple(found["change"])})
 

@@ -1,0 +1,184 @@
+"""How exact the simulator is on this computer: small programs are recorded, predicted for some settings, and run there."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ampsched import api
+from ampsched._core import Machine
+from ampsched.calibration.calibrate import Calibration, calibrate
+from ampsched.calibration.machine import mean_speeds
+from ampsched.catalog import Catalog
+from ampsched.comparison import TURNAROUND, per_seed
+from ampsched.files import temporary_folder
+from ampsched.placed import NOISE
+from ampsched.proving import measuring, programs
+from ampsched.proving.energy import Meter
+from ampsched.proving.report import Proof
+from ampsched.recording.check import LINUX
+from ampsched.recording.conditions import Conditions, posed
+from ampsched.recording.cores import Cores, core_sets
+from ampsched.recording.model_error import KINDS, model_error_of
+from ampsched.recording.preload import record
+from ampsched.recording.setting import Setting
+from ampsched.uncertainty import paired
+
+DRAWS = 5
+"""Simulations of a setting."""
+ONE_CORE_MAX = 8
+"""With more cores than these, what a single one takes is too long."""
+FILE = Path(programs.__file__)
+
+Step = Callable[[str, int, int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Selftest:
+    """What was predicted and measured.
+
+    Attributes:
+        proofs: A row for each program and setting.
+        left: Settings for which the time did not suffice, or programs that cannot be judged, with the reason.
+        meter: What told energy, or why nothing did.
+    """
+
+    proofs: tuple[Proof, ...]
+    left: tuple[str, ...]
+    meter: str
+
+    @property
+    def mean(self) -> float:
+        """Mean of the predicted times' absolute errors; 0 of nothing."""
+        return fmean(abs(each.error) for each in self.proofs) if self.proofs else 0.0
+
+    @property
+    def worst(self) -> float:
+        """The largest error."""
+        return max((each.error for each in self.proofs), key=abs, default=0.0)
+
+    @property
+    def inside(self) -> tuple[int, int]:
+        """How many lie in the shipped table's bands, of how many."""
+        return sum(each.is_inside for each in self.proofs), len(self.proofs)
+
+    @property
+    def shipped(self) -> float:
+        """Mean absolute error of changes in the shipped table, of programs of the same kinds."""
+        kinds = [each.kind for each in self.proofs] or list(KINDS)
+        return fmean(math.expm1(fmean(map(abs, model_error_of(kind).change))) for kind in kinds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "mean": self.mean,
+            "worst": self.worst,
+            "shipped": self.shipped,
+            "inside": list(self.inside),
+            "rows": [each.to_dict() for each in self.proofs],
+            "left": list(self.left),
+            "energy": self.meter,
+        }
+
+
+def settings_of(machine: Machine) -> list[Setting]:
+    """What this computer can do: half of its cores, one if there are few, and each set that `core_sets` knows."""
+    count = len(machine.cluster_of_core)
+    found = {(1, "one core"), (count // 2, "half of the cores")}
+    some = [Cores(name, tuple(range(size))) for size, name in sorted(found) if 0 < size < count]
+    if count > ONE_CORE_MAX:
+        some = some[1:]
+    unique = {each.cpus: each for each in [*some, *core_sets(machine)]}
+    return [Setting(cores=each) for each in unique.values()]
+
+
+def selftest(
+    *,
+    time_s: float,
+    seed: int = 1,
+    meter: tuple[Meter | None, str] = (None, ""),
+    step: Step = lambda *_: None,
+) -> Selftest:
+    """Records, predicts and runs all programs in all settings.
+
+    Args:
+        time_s: How long it may take, about, in s; each comparison gets its part of what is left.
+        seed: Of the orders of runs.
+        meter: What tells energy, or why nothing does.
+        step: Called with what is done next, how many comparisons are finished, and of how many.
+
+    Raises:
+        InputError: This computer cannot be measured, or a program not be recorded or run.
+    """
+    begin_s = time.monotonic()
+    with temporary_folder("ampsched-selftest-") as folder:
+        step("measuring this computer", 0, 1)
+        found = calibrate(folder / "this-computer", window_ms=20, windows=3)
+        catalog = Catalog.shipped()
+        machine = catalog.machine(str(folder / "this-computer" / "machine.toml"))
+        settings = settings_of(machine)
+        total = len(programs.PROGRAMS) * len(settings)
+        proofs: list[Proof] = []
+        left: list[str] = []
+        jobs = [(name, place) for name in programs.PROGRAMS for place in range(len(settings))]
+        known: dict[str, Conditions] = {}
+        for done, (name, place) in enumerate(jobs):
+            rest_s = time_s - (time.monotonic() - begin_s)
+            setting = settings[place]
+            if rest_s <= 0:
+                left.append(f"{name}, {setting.name}: the time was over")
+                continue
+            step(f"{name}, {setting.name}", done, total)
+            command = [sys.executable, "-I", "-S", str(FILE), name, str(len(machine.cluster_of_core))]
+            if name not in known:
+                known[name] = _recorded(command, folder / f"{name}.ampr", machine, found, catalog)
+            errors = known[name].model_error
+            if errors is None:
+                left.append(f"{name}, {setting.name}: its recording does not tell its cores")
+                continue
+            measured = measuring.measure(
+                command,
+                Setting(),
+                setting,
+                cpus=_cpus(setting, found),
+                time_s=rest_s / (total - done),
+                seed=seed,
+                meter=meter[0],
+            )
+            today, advised = _draws(known[name], machine, setting)
+            predicted = paired(advised, today).mean
+            band = errors.of_changes.band(predicted)
+            proofs.append(Proof(errors.kind, name, setting, predicted, band, measured))
+    return Selftest(tuple(proofs), tuple(left), meter[0].name if meter[0] else meter[1])
+
+
+def _recorded(
+    command: Sequence[str], path: Path, machine: Machine, found: Calibration, catalog: Catalog
+) -> Conditions:
+    """The conditions of a program, which is recorded."""
+    record(command, path)
+    speeds = mean_speeds(found.speeds).values()
+    ratio = f":speedup={max(speeds) / min(speeds):.3f}" if len(found.kinds) > 1 else ""
+    return posed(catalog, f"{path}{ratio}", machine)
+
+
+def _cpus(setting: Setting, found: Calibration) -> str | None:
+    """What Linux calls the cores of a setting: the machine numbers those of each kind in turn."""
+    if setting.cores is None:
+        return None
+    numbers = [cpu for kind in found.kinds for cpu in kind.cpus]
+    return ",".join(str(numbers[core]) for core in setting.cores.cpus)
+
+
+def _draws(conditions: Conditions, machine: Machine, setting: Setting) -> Iterator[list[float]]:
+    """Turnarounds on all cores, and in a setting."""
+    some = setting.cores.cpus if setting.cores else range(len(machine.cluster_of_core))
+    for workload in (conditions.workload, conditions.workload.on_cores(machine, some)):
+        compared = api.compare(machine, workload, [LINUX], repeat=DRAWS, limits=False, noise=NOISE)
+        yield per_seed(compared.runs, TURNAROUND.value)

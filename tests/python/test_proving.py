@@ -1,0 +1,162 @@
+"""What was predicted beside what is measured: stopping, energy, failures, and a file that names nobody."""
+
+import json
+import math
+import os
+import platform
+import random
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from ampsched import Catalog, InputError
+from ampsched.cli import main
+from ampsched.cli.proving import Checked
+from ampsched.proving import energy, programs
+from ampsched.proving.energy import find_meter
+from ampsched.proving.measuring import WANTED, Measured, looks, measure, ratio, run
+from ampsched.proving.report import OWN, Proof, report_text
+from ampsched.proving.selftest import settings_of
+from ampsched.recording.cores import Cores
+from ampsched.recording.setting import Setting
+from ampsched.statistics import Estimate
+
+PROGRAMS = Path(programs.__file__)
+MEASURED = Measured(Estimate(-0.2, -0.22, -0.18, 8), None, 1.0, 0.8, 8, 20.0, True, 0.02, 1)
+
+
+def test_looks_are_few() -> None:
+    assert list(islice(looks(), 6)) == [5, 8, 12, 18, 27, 41]
+
+
+@pytest.mark.parametrize("spread", [1.0, 1.5, 2.0, 3.0])
+def test_stopping_early_does_not_stop_too_early(spread: float) -> None:
+    """Of normal pairs with a spread of so many wanted half-widths, at least 95 % of intervals hold the truth."""
+    draw, truth, held, runs = random.Random(1), 0.8, 0, 1500
+    for _ in range(runs):
+        today, advised = [], []
+        for look in looks():
+            while len(today) < look:
+                today.append(1.0)
+                advised.append(truth + draw.gauss(0, spread * WANTED))
+            found = ratio(today, advised)
+            if found.half_width <= WANTED or look > 40:
+                break
+        held += found.low <= truth - 1 <= found.high
+    # Three standard deviations of chance below.
+    assert held / runs > 0.95 - 3 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def test_both_settings_run_and_the_change_is_told() -> None:
+    script = "import os,time; time.sleep(0.06 if os.environ.get('SHORT') else 0.12)"
+    command = [sys.executable, "-I", "-S", "-c", script]
+    short = Setting(environment=(("SHORT", "1"),))
+    found = measure(command, Setting(), short, time_s=30, seed=3)
+    assert found.pairs in list(islice(looks(), 8)) or not found.is_known
+    assert found.change.high < -0.1
+    assert found.today_s > found.advised_s > 0.06
+    assert found.energy is None
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [("import sys; sys.exit(3)", "exit code 3"), ("import os; os.kill(os.getpid(), 9)", "exit code 137")],
+)
+def test_a_program_that_fails_is_not_measured(script: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(Setting(), [sys.executable, "-c", script])
+    with pytest.raises(InputError, match="no-such-program"):
+        run(Setting(), ["no-such-program-here"])
+    with pytest.raises(InputError, match="clocks are set by nobody"):
+        measure(["true"], Setting(), Setting(governor="powersave"))
+
+
+def test_a_run_ends_with_all_that_it_has_started() -> None:
+    script = "import os,time\nif os.fork() == 0:\n    time.sleep(0.3)\n    os._exit(0)"
+    assert run(Setting(), [sys.executable, "-c", script]).wall_s > 0.3
+
+
+def test_the_setting_holds_while_it_runs() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    script = f"import os,sys; sys.exit(os.sched_getaffinity(0) != {{{cpu}}})"
+    run(Setting(cores=Cores("one", (cpu,))), [sys.executable, "-c", script])
+
+
+def test_energy_is_read_where_it_is_and_never_invented(tmp_path: Path) -> None:
+    assert find_meter(tmp_path) == (None, "neither RAPL nor a sensor of hwmon nor a battery in use tells it")
+    battery = tmp_path / "power_supply/BAT0"
+    battery.mkdir(parents=True)
+    (battery / "energy_now").write_text("1000\n")
+    (battery / "status").write_text("Charging\n")
+    assert find_meter(tmp_path)[0] is None
+    (battery / "status").write_text("Discharging\n")
+    meter, _ = find_meter(tmp_path)
+    assert meter
+    assert meter.joules([1000], [990]) == pytest.approx(10 * energy.UJ_PER_UWH / 1e6)
+    assert meter.joules([1000], [1000]) is None
+    package = tmp_path / "powercap/intel-rapl:0"
+    package.mkdir(parents=True)
+    for name, text in (("name", "package-0"), ("energy_uj", "5"), ("max_energy_range_uj", "99")):
+        (package / name).write_text(f"{text}\n")
+    meter, _ = find_meter(tmp_path)
+    assert meter
+    assert meter.name == "RAPL: package-0"
+    assert meter.joules([90], [10]) == pytest.approx(20e-6)  # it began anew after 99
+    assert meter.joules([-1], [10]) is None
+
+
+def test_a_report_names_nobody() -> None:
+    cores = Cores("only /home/me", (0, 2))
+    mine = Proof("threads", None, Setting("./secret.py", 4, cores), -0.3, (-0.4, 0.1), MEASURED)
+    shipped = Proof("threads", "queue", Setting("colab:decay=0.3"), -0.3, (-0.4, 0.1), MEASURED)
+    text = report_text([mine, shipped])
+    for secret in ("secret", "/home", platform.node(), platform.release()):
+        assert secret not in text
+    values = json.loads(text)
+    assert [each["setting"]["policy"] for each in values["proofs"]] == [OWN, "colab:decay=0.3"]
+    assert values["proofs"][0]["setting"]["cpus"] == 2
+    assert mine.error == pytest.approx(0.7 / 0.8 - 1)
+    assert mine.is_inside
+
+
+def test_what_was_checked_is_told() -> None:
+    proof = Proof("threads", None, Setting("colab"), -0.25, (-0.4, -0.21), MEASURED)
+    told = "\n".join(Checked(proof, "no meter").lines())
+    assert "checked here: colab takes 800 ms instead of 1 s: -20.0% ±2.0% (8 pairs, 20 s" in told
+    assert "predicted: -25.0%, with the model's own error -40 to -21 %" in told
+    assert "inside" in told
+    assert Checked().lines() == ["checked here: nothing, as no other setting is advised that could run"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "names"),
+    [
+        ("2B2S", ["one core", "only big", "only little"]),
+        ("sym-4", ["one core", "half of the cores"]),
+    ],
+)
+def test_a_computer_is_tested_in_settings_that_it_has(machine: str, names: list[str]) -> None:
+    found = settings_of(Catalog.shipped().machine(machine))
+    assert sorted(each.cores.name for each in found if each.cores) == sorted(names)
+
+
+@pytest.mark.parametrize("name", list(programs.PROGRAMS))
+def test_programs_of_the_self_test_work_and_end(name: str) -> None:
+    run(Setting(), [sys.executable, "-I", "-S", str(PROGRAMS), name, "2"])  # raises if it fails
+    assert os.times().children_user > 0
+
+
+def test_what_cannot_be_checked_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, told in [
+        (["--check", "-m", "2B2S", "--", "true"], "--check: it runs on this computer, not on 2B2S"),
+        (["--check", "--goal", "energy", "--", "true"], "--check: it measures times, and the goal is energy"),
+        (["--check", "x.ampr"], "--check: x.ampr is a recording"),
+        (["--check", "--check-time", "0", "--", "true"], "--check-time 0 is not above 0"),
+        (["--report", str(tmp_path / "r"), "--", "true"], "--report: there is nothing measured"),
+    ]:
+        with pytest.raises(SystemExit) as ended:
+            main(["advise", *arguments])
+        assert ended.value.code == 2
+        assert told in capsys.readouterr().err

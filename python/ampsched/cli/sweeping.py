@@ -273,9 +273,9 @@ def _print(
     ranking = result.ranking(metric).rows(named=True)
     _print_table(
         console,
-        f"{label}, mean over all machines and workloads",
+        f"{label}, {'of each value' if result.varied else 'mean over all machines and workloads'}",
         ranking,
-        ["policy", metric],
+        [*result.varied, "policy", metric],
         lower,
         result.baseline,
     )

@@ -7,8 +7,9 @@ from polars import col
 
 from ampsched._core import InputError
 from ampsched.drawing import REFERENCE, SERIES, canvas, head
+from ampsched.parameters import of_label, shown
 from ampsched.sweeps.measures import measure
-from ampsched.sweeps.result import PLACE, parameters
+from ampsched.sweeps.result import PLACE
 
 if TYPE_CHECKING:
     import polars
@@ -22,7 +23,9 @@ _CURVE_POINTS = 3
 
 
 def draw(result: "Sweep", path: Path, metric: str = "h_antt") -> None:
-    """Draws the mean change of a metric against the baseline: along a parameter if one is varied, else as bars.
+    """Draws a metric along a parameter of machines or workloads if one is varied, a line for each policy.
+
+    Else its mean change against the baseline: along a parameter of policies if one is varied, or as bars.
 
     Args:
         result: The sweep.
@@ -35,7 +38,15 @@ def draw(result: "Sweep", path: Path, metric: str = "h_antt") -> None:
     rows = result.ranking(metric)
     if rows.height < 2:
         raise InputError("a plot needs two policies or more")
-    curves = _curves(rows)
+    along = _along(rows, result.varied)
+    if along:
+        with canvas(path, f"sweep-{metric}", (1, 1), 3.6) as (whole, axes):
+            _draw_lines(axes[0][0], rows, along, metric)
+            axes[0][0].set_xlabel(along.rpartition(":")[2])
+            axes[0][0].set_ylabel(measure(metric).label)
+            head(whole, f"{measure(metric).label} along {along.rpartition(':')[2]}", axes[0][0])
+        return
+    curves = _curves(rows) if not result.varied else {}
     with canvas(path, f"sweep-{metric}", (1, 1), 3.6 if curves else _height(rows)) as (whole, axes):
         panel = axes[0][0]
         label = f"{measure(metric).label}, change against {result.baseline}, %"
@@ -88,8 +99,9 @@ def _curves(rows: "polars.DataFrame") -> dict[str, dict[str, float]]:
     """The parameter that alone is varied, with its value of each policy; nothing if there is none, or several are."""
     found: dict[str, dict[str, float]] = {}
     for label in rows["policy"]:
-        for name, value in parameters(label).items():
-            found.setdefault(name, {})[label] = value
+        for name, value in of_label("policy", label).items():
+            if isinstance(value, float):
+                found.setdefault(name, {})[label] = value
     varied = {name: by for name, by in found.items() if len(set(by.values())) >= _CURVE_POINTS}
     if len(varied) != 1:
         return {}
@@ -113,13 +125,34 @@ def _draw_curve(panel: "Axes", rows: "polars.DataFrame", values: dict[str, float
         panel.axhline(100 * by_label[label][change], color=SERIES[number], linewidth=1, label=label)
 
 
+def _along(rows: "polars.DataFrame", varied: list[str]) -> str | None:
+    """The parameter of machines or workloads that alone is varied, if it is a number."""
+    if len(varied) != 1 or not rows[varied[0]].dtype.is_float() or rows[varied[0]].is_null().any():
+        return None
+    return varied[0] if rows[varied[0]].n_unique() >= _CURVE_POINTS else None
+
+
+def _draw_lines(panel: "Axes", rows: "polars.DataFrame", along: str, metric: str) -> None:
+    """A line along the parameter for each policy, with its interval."""
+    for number, (policy, some) in enumerate(rows.group_by("policy", maintain_order=True)):
+        colour, line = SERIES[number % len(SERIES)], some.sort(along)
+        panel.fill_between(
+            line[along], line[f"{metric}_low"], line[f"{metric}_high"], color=colour, alpha=0.2, linewidth=0
+        )
+        panel.plot(line[along], line[metric], "o-", color=colour, markersize=4, label=policy[0])
+
+
 def _height(rows: "polars.DataFrame") -> float:
     return 0.9 + 0.26 * min(rows.height, _BARS_MAX)
 
 
 def _draw_bars(panel: "Axes", rows: "polars.DataFrame", metric: str) -> None:
     change = f"{metric}_change"
-    labels = rows["policy"].to_list()
+    varied = [name for name in rows.columns if name.partition(":")[0] in ("machine", "workload")]
+    labels = [
+        " ".join([row["policy"], *(f"{name.rpartition(':')[2]}={shown(row[name])}" for name in varied)])
+        for row in rows.iter_rows(named=True)
+    ]
     means = (100 * rows[change]).to_list()
     errors = [
         (100 * (rows[change] - rows[f"{change}_low"])).to_list(),

@@ -1,6 +1,5 @@
 """What a sweep has found: one row per simulation, and what is made of them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,6 +8,7 @@ import polars
 from polars import col
 
 from ampsched._core import InputError
+from ampsched.parameters import AXES, Parameters, Value, shown, split
 from ampsched.statistics import Estimate, t_quantile
 from ampsched.sweeps.folder import KEY
 from ampsched.sweeps.measures import MEASURES, measure
@@ -16,7 +16,6 @@ from ampsched.sweeps.plan import OPTIONS, Plan
 
 PLACE = ("machine", "workload", *OPTIONS)
 """The columns within which policies are compared."""
-_PARAMETER = re.compile(r":(\w+)=([^:]+)")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -93,29 +92,46 @@ class Sweep:
         best = ordered.unique(PLACE, keep="first", maintain_order=True)
         return places.join(best, on=PLACE, how="inner", nulls_equal=True, maintain_order="left")
 
+    @property
+    def varied(self) -> list[str]:
+        """The columns of parameters that vary of a machine or a workload: different questions, which have no mean."""
+        known, axes = _labels(self.frame), ("machine", "workload")
+        values: dict[tuple[str, str, str], set[Value]] = {}
+        for (axis, label), each in known.by_label.items():
+            for name, value in each.items():
+                values.setdefault((axis, split(label)[0], name), set()).add(value)
+        several = {name for (axis, _, name), found in values.items() if axis in axes and len(found) > 1}
+        return [name for name in known.columns if name in several]
+
     def ranking(self, metric: str = "h_antt") -> polars.DataFrame:
         """The policies from the best to the worst, by their mean change against the baseline over all places.
 
         Returns:
-            Columns ``policy``, ``n`` (seeds), ``places``, the metric's mean ``m`` with ``m_low`` and ``m_high``, and
-            ``m_change``, ``m_change_low``, ``m_change_high``. A seed's value is the mean over places; places without
-            a result of the baseline are left out.
+            The columns of `varied`, of each combination of which there is a ranking of its own, ``policy``, ``n``
+            (seeds), ``places``, the metric's mean ``m`` with ``m_low`` and ``m_high``, and ``m_change``,
+            ``m_change_low``, ``m_change_high``. A seed's value is the mean over places; places without a result of the
+            baseline are left out.
 
         Raises:
             InputError: If there is no such metric.
         """
-        lower = measure(metric).lower_is_better
-        return self._ranked(metric).sort(f"{metric}_change", descending=not lower, maintain_order=True)
+        varied, lower = self.varied, measure(metric).lower_is_better
+        descending = [*(False for _ in varied), not lower]
+        return self._ranked(metric, varied).sort(
+            *varied, f"{metric}_change", descending=descending, maintain_order=True
+        )
 
-    def _ranked(self, metric: str) -> polars.DataFrame:
+    def _ranked(self, metric: str, varied: Sequence[str] = ()) -> polars.DataFrame:
         self._check(metric)
-        changes = self._paired([metric], "inner").drop_nulls(metric)
+        by = [*varied, "policy"]
+        values = self.frame.select("machine", "workload", *varied).unique(maintain_order=True)
+        changes = self._paired([metric], "inner").drop_nulls(metric).join(values, on=["machine", "workload"])
         columns = [metric, f"{metric}_change"]
-        means = changes.group_by("policy", "seed", maintain_order=True).agg(
+        means = changes.group_by(*by, "seed", maintain_order=True).agg(
             *(col(name).mean() for name in columns), places=polars.len()
         )
-        places = means.group_by("policy", maintain_order=True).agg(col("places").max())
-        return _estimated(means, ["policy"], columns).join(places, on="policy", maintain_order="left")
+        places = means.group_by(by, maintain_order=True).agg(col("places").max())
+        return _estimated(means, by, columns).join(places, on=by, nulls_equal=True, maintain_order="left")
 
     def pareto(self, first: str = "h_antt", second: str = "unfairness", *more: str) -> polars.DataFrame:
         """The rows of `summary` that no other of the same place beats in one metric without losing in another.
@@ -238,17 +254,20 @@ def result_of(plan: Plan, rows: polars.DataFrame, simulated: int) -> Sweep:
     return result
 
 
+def _labels(frame: polars.DataFrame) -> Parameters:
+    """The parameters in the names of a sweep's machines, workloads and policies."""
+    return Parameters.of({axis: frame[axis].to_list() for axis in AXES}, all_of=("policy",))
+
+
 def _parameters(frame: polars.DataFrame) -> list[polars.Series]:
-    """A column for each parameter of a policy, such as ``colab:decay``."""
-    labels = frame["policy"].to_list()
-    values = {label: parameters(label) for label in set(labels)}
-    names = sorted({name for each in values.values() for name in each})
-    return [
-        polars.Series(name, [values[label].get(name) for label in labels], polars.Float64) for name in names
-    ]
+    """A column for each parameter that varies, such as ``colab:decay`` or ``workload:n``."""
+    known = _labels(frame)
+    rows = [known.values(*labels) for labels in frame.select(AXES).iter_rows()]
+    return [_series(name, [row.get(name) for row in rows]) for name in known.columns]
 
 
-def parameters(label: str) -> dict[str, float]:
-    """The parameters of a policy's label, as ``policy:parameter``."""
-    name = label.partition(":")[0]
-    return {f"{name}:{key}": float(value) for key, value in _PARAMETER.findall(label)}
+def _series(name: str, values: list[Value]) -> polars.Series:
+    """Numbers, or texts where one of them is a text."""
+    if any(isinstance(value, str) for value in values):
+        return polars.Series(name, [None if value is None else shown(value) for value in values])
+    return polars.Series(name, values, polars.Float64)

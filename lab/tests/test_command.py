@@ -25,7 +25,7 @@ from browser import needs_chromium, opened
 
 HTML_BYTES_MAX = 3_000_000
 REFUSED = {
-    ("colap",): "'colap' is not",
+    ("colap",): 'unknown value of paper "colap"',
     ("colab", "--only", "fig55"): '--only "fig55" is no part of this experiment (did you mean "fig5"?)',
     ("colab", "--repeats", "-1"): "--repeats -1 is not within 1 to 1000",
 }

@@ -89,41 +89,48 @@ class Verdict:
 
 def judge(
     draws: Mapping[str, Sequence[float]],
-    errors: ModelErrors | None = None,
+    errors: ModelErrors | Callable[[str], ModelErrors | None] | None = None,
     *,
     more_is_better: bool = False,
     of_shares: bool = False,
     margin: float = MARGIN,
+    effort: Callable[[str], int] = lambda _: 0,
 ) -> Verdict:
     """What may be said of the best of several policies.
 
     Args:
         draws: What is compared, of each policy: a value above 0 for each draw, in the same order; the first policy is
             what others are measured against.
-        errors: The model's own, of such changes.
+        errors: The model's own, of such changes; or what tells them of each.
         more_is_better: Whether more is better.
         of_shares: Whether values are shares, 0 to 1, whose differences are told, and not their ratios.
         margin: By how much worse than the best others may be and still count as no worse.
+        effort: Of those that are no worse than the one with the best mean, the first with the least is called the best.
     """
     compared = _difference if of_shares else paired
     first = next(iter(draws))
     sign = -1.0 if more_is_better else 1.0
     means = {policy: math.fsum(values) / len(values) for policy, values in draws.items()}
     best = min(draws, key=lambda policy: sign * means[policy])
-    change = compared(draws[best], draws[first])
     against = {policy: compared(values, draws[best]) for policy, values in draws.items() if policy != best}
-    near = [policy for policy, each in against.items() if _worst(each, sign) <= margin]
+    found = [policy for policy, each in against.items() if _worst(each, sign) <= margin]
+    alike = [best, *sorted(found, key=lambda policy: sign * means[policy])]
+    is_first_alike = first in alike and first != best
+    best = best if is_first_alike else min(alike, key=effort)
+    near = [policy for policy in alike if policy != best]
+    change = compared(draws[best], draws[first])
+    errors = errors(best) if callable(errors) else errors
     checked = None if errors is None else (errors.agreeing(change.mean), len(errors.values))
     band = None if errors is None else errors.band(change.mean)
     return Verdict(
-        _word(change, band, checked, sign, is_first=best == first, is_alike=first in near),
+        _word(change, band, checked, sign, is_first=best == first, is_alike=is_first_alike),
         best,
         first,
         (means[best], means[first]),
         change,
         band,
         checked,
-        (best, *sorted(near, key=lambda policy: sign * means[policy])),
+        (best, *near),
         margin,
         of_shares,
     )

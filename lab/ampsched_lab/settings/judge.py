@@ -1,6 +1,7 @@
 """What the product advises, beside what every setting took."""
 
 import json
+import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -96,6 +97,7 @@ class Judged:
     tried: int
     refusal: str = ""
     errors: tuple[float, ...] = ()
+    changes: tuple[tuple[float, float], ...] = ()
     kept_ms: float | None = None
     offered: str = ""
     offered_ms: float | None = None
@@ -182,8 +184,23 @@ def judge(place: Place, kind: Kind, times: Times, answer: Advised) -> Judged:
         tried=len(times),
         refusal=answer.refusal,
         errors=tuple(ms / times[setting] - 1 for setting, ms in answer.predicted.items()),
+        changes=_changes(place, times, answer.predicted),
         offered=place.words(offered) if offered else "",
         offered_ms=times[offered] if offered else None,
+    )
+
+
+def _changes(place: Place, times: Times, predicted: Times) -> tuple[tuple[float, float], ...]:
+    """Of each predicted setting ln(time / time as it is), as predicted and as measured."""
+    if place.usual not in predicted:
+        return ()
+    others = [setting for setting in predicted if setting != place.usual]
+    return tuple(
+        (
+            round(math.log(predicted[setting] / predicted[place.usual]), 4),
+            round(math.log(times[setting] / times[place.usual]), 4),
+        )
+        for setting in others
     )
 
 

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from ampsched.markdown import page, table
+from ampsched.recording.model_error import SETTINGS_TABLE
 from ampsched_lab.settings.judge import Judged, judged
 from ampsched_lab.settings.plan import AIM, KINDS, NEAR, PLACES, SETTINGS_MAX
 from ampsched_lab.settings.run import RESULTS
@@ -16,6 +18,9 @@ from ampsched_lab.shared.summary import counted, opening
 
 TEMPLATE = Path(__file__).with_name("template.md")
 FILE = "judged.json"
+PRODUCT = Path("python/ampsched/data") / SETTINGS_TABLE
+MEASURED = "2026-12-01"
+"""When the kept runs were measured."""
 
 
 @dataclass(frozen=True)
@@ -201,9 +206,29 @@ def predictions(rows: Sequence[Judged]) -> str:
     errors = [error for row in rows for error in row.errors]
     if not errors:
         return ""
+    shorter = [pair for row in rows for pair in row.changes if pair[0] < math.log(1 - NEAR)]
+    held = sum(measured < 0 for _, measured in shorter)
     return (
         f"The product simulated {counted(len(errors), 'setting')} for its answers; these times are "
-        f"{fmean(map(abs, errors)):.1%} off on average, {fmean(errors):+.1%} with their sign."
+        f"{fmean(map(abs, errors)):.1%} off on average, {fmean(errors):+.1%} with their sign. Of "
+        f"{len(shorter)} settings that were predicted to be shorter than as it is by more than {NEAR:.0%}, {held} are. "
+        "The errors of all changes are the product's table for threads and cores, so its verdicts on these programs are "
+        "no test of that table."
+    )
+
+
+def table_of(rows: Sequence[Judged]) -> str:
+    """The product's table: errors of what threads and cores make of the time, ln(measured / predicted)."""
+    errors = sorted(measured - predicted for row in rows for predicted, measured in row.changes)
+    return "\n".join(
+        [
+            "# Written by make -C lab settings: errors of changes by numbers of threads and sets of cores under Linux,",
+            "# ln(measured / predicted).",
+            f'date = "{MEASURED}"',
+            f"programs = {len({row.program for row in rows if row.changes})}",
+            f"change = [{', '.join(f'{error:.3f}' for error in errors)}]",
+            "",
+        ]
     )
 
 
@@ -256,10 +281,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--results", type=Path, default=RESULTS, help="what is kept (default: %(default)s)")
     options.add_argument("--page", type=Path, required=True, help="the page to write")
+    options.add_argument(
+        "--table", type=Path, default=PRODUCT, help="the product's table (default: %(default)s)"
+    )
     arguments = options.parse_args()
     rows = judged(arguments.results)
     (arguments.results / FILE).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     write(arguments.page, arguments.results)
+    arguments.table.write_text(table_of(read(arguments.results)), "utf-8")
 
 
 if __name__ == "__main__":

@@ -22,14 +22,14 @@ from ampsched.recording.conditions import Conditions, pose
 from ampsched.recording.cores import core_sets
 from ampsched.recording.files import load
 from ampsched.recording.goals import Goal, GoalName, Metric, goal_of, has_power, metric_of
-from ampsched.recording.model_error import ModelError, model_error
+from ampsched.recording.model_error import ModelError, model_error, setting_errors
 from ampsched.recording.refusal import FIRST_CHOICE, Reason, reasons, reasons_before, text_of
 from ampsched.recording.schedules import LoopSchedule, is_openmp, schedules, shared_part
 from ampsched.recording.search import Found, Step, Trials, Tried, search, steps
 from ampsched.recording.setting import Setting
 from ampsched.recording.speedups import Speedup, known_speedup
 from ampsched.statistics import Estimate, estimate
-from ampsched.uncertainty import MARGIN, MARGIN_RANGE, Verdict, judge, sentences
+from ampsched.uncertainty import MARGIN, MARGIN_RANGE, ModelErrors, Verdict, judge, sentences
 
 BASELINE = LINUX
 POLICIES = (
@@ -54,6 +54,8 @@ FOR_CLOCKS = ("gts", "eas")
 SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
 """Shipped profiles near both ends of the speed-ups: what if the program gains less, or more, from fast cores?"""
 
+UNLIKE = 1000
+"""More than any effort: what is worse than the best comes last."""
 ENERGY = "no energy model"
 """What machines without power lack, which nobody needs to know who has not asked for energy."""
 
@@ -190,11 +192,7 @@ class Advice:
         better = [each for each in self.found.tried if each.change.high < 0]
         return sorted(
             better,
-            key=lambda each: (
-                (0, each.setting.effort(self.usual), each.setting.policy != FIRST_CHOICE)
-                if each.setting.name in alike
-                else (1, 0, False)
-            ),
+            key=lambda each: _effort(each.setting, self.usual) if each.setting.name in alike else UNLIKE,
         )
 
     @property
@@ -352,13 +350,15 @@ def advise(
     draws = {policy: metric.draws(comparison, policy) for policy in comparison.policies}
     trials.known.update({Setting(policy, counts[0]): tuple(each) for policy, each in draws.items()})
     found = search(trials, repeat, with_clocks=asked.has_energy and governor is None, step=tell)
-    decide = partial(
-        judge,
-        errors=errors.of_changes if asked.name == "time" else None,
-        of_shares=metric.is_share,
-        margin=margin,
-    )
-    all_draws = {usual.name: trials.known[usual]} | {each.setting.name: each.draws for each in found.tried}
+    decide = partial(judge, of_shares=metric.is_share, margin=margin)
+    of_policies = errors.of_changes if asked.name == "time" else None
+    by_name = {usual.name: usual} | {each.setting.name: each.setting for each in found.tried}
+    all_draws = {name: trials.known[setting] for name, setting in by_name.items()}
+
+    def of_setting(name: str) -> ModelErrors | None:
+        is_policy = by_name[name].policy != BASELINE
+        return of_policies if is_policy or of_policies is None else setting_errors()
+
     return Advice(
         name=info["name"],
         machine=comparison.mixes()[0][0],
@@ -380,11 +380,16 @@ def advise(
         comparison=comparison,
         target=_target(info),
         model_error=errors,
-        verdict=decide(draws),
+        verdict=decide(draws, of_policies),
         found=found,
         usual=usual,
-        setting=decide(all_draws),
+        setting=decide(all_draws, of_setting, effort=lambda name: _effort(by_name[name], usual)),
     )
+
+
+def _effort(setting: Setting, usual: Setting) -> int:
+    """By what of equally good settings one is taken: what it takes, and whether its policy is the first choice."""
+    return 2 * setting.effort(usual) + (setting.policy not in (BASELINE, FIRST_CHOICE))
 
 
 def _by_threads(path: Path | Mapping[int, Path]) -> tuple[list[int | None], list[Path]]:

@@ -19,6 +19,8 @@ POLICY = "acfs"
 """Under which the programs of the table ran."""
 TABLE = "model-errors.toml"
 """The table, among the shipped data."""
+SETTINGS_TABLE = "setting-errors.toml"
+"""That of numbers of threads and sets of cores, which `make -C lab settings` writes."""
 FOLLOWS_MOST = 0.9
 """Of programs of which less follows the cores, what they wait for decides."""
 KINDS = {
@@ -78,12 +80,18 @@ def model_error(recording: Recording, follows: float) -> ModelError:
     return model_error_of(kind_of(recording, follows))
 
 
+def setting_errors() -> ModelErrors:
+    """Errors of what other numbers of threads on some of the cores make of the time under Linux."""
+    return ModelErrors(tuple(_read(SETTINGS_TABLE)["change"]))
+
+
 def model_error_of(kind: str) -> ModelError:
     """What is known of programs of one of `KINDS`."""
-    found = _table()[kind]
-    return ModelError(kind=kind, date=_table()["date"], **{**found, "change": tuple(found["change"])})
+    table = _read(TABLE)
+    found = table[kind]
+    return ModelError(kind=kind, date=table["date"], **{**found, "change": tuple(found["change"])})
 
 
 @cache
-def _table() -> dict[str, Any]:
-    return tomllib.loads((files("ampsched") / "data" / TABLE).read_text("utf-8"))
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("ampsched") / "data" / name).read_text("utf-8"))

@@ -18,7 +18,7 @@ TRACE = ROOT / "crates/recording/tests/samples/ftrace.txt"
 RECORDING = ROOT / "docs/reports/recordings/exact/hogs-hogs.ampr"
 PROGRAM = '[[threads]]\nname = "t"\nbody = [{ run_us = 50, profile = "fft" }]\n'
 POLICY = "import ampsched\n\n\nclass Own(ampsched.Policy):\n    pass\n"
-SYSTEM = ("record", "calibrate", "reproduce", "vm", "live")
+SYSTEM = ("record", "calibrate", "selftest", "reproduce", "vm", "live")
 """Commands that run programs or other commands: their own tests have them."""
 LINES = {
     "advise": "{ampr} -m 2B2S -p linux,hsp -r 1",

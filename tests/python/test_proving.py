@@ -13,7 +13,7 @@ import pytest
 
 from ampsched import Catalog, InputError
 from ampsched.cli import main
-from ampsched.cli.proving import Checked
+from ampsched.cli.proving import Checked, check_report, write
 from ampsched.proving import energy, programs
 from ampsched.proving.energy import find_meter
 from ampsched.proving.measuring import WANTED, Measured, looks, measure, ratio, run
@@ -119,6 +119,17 @@ def test_a_report_names_nobody() -> None:
     assert values["proofs"][0]["setting"]["cpus"] == 2
     assert mine.error == pytest.approx(0.7 / 0.8 - 1)
     assert mine.is_inside
+
+
+def test_a_report_may_have_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = Proof("threads", "queue", Setting("colab"), -0.3, (-0.4, 0.1), MEASURED)
+    path = tmp_path / os.fsdecode(b"n\xff.json")
+    write([proof], path)
+    assert json.loads(path.read_text())["format"] == "ampsched-proof"
+    assert "which holds no more than this" in capsys.readouterr().err
+    for bad in (tmp_path, tmp_path / "none/r.json"):
+        with pytest.raises((InputError, OSError)):
+            check_report(bad)
 
 
 def test_what_was_checked_is_told() -> None:

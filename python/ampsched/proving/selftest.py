@@ -1,4 +1,4 @@
-"""How exact the simulator is on this computer: small programs are recorded, predicted for some settings, and run there."""
+"""How exact the simulator is on this computer: small programs are recorded, predicted for settings, and run there."""
 
 from __future__ import annotations
 

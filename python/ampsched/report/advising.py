@@ -26,11 +26,11 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
     name = f"{values['program']} on {values['machine']}"
     answer, certainty = _answer(values, name)
     sections = [
+        _settings(values),
         Section(
             "The replay",
             (Facts(tuple(_facts(values))), *((Notes(tuple(values["notes"])),) if values["notes"] else ())),
         ),
-        _settings(values),
         *(
             behind.sections
             if behind
@@ -124,7 +124,9 @@ def _table(values: Values) -> Table:
             Cell(text, choice["change"], tone),
             Cell("yes" if sure else "no" if is_known else "unknown"),
         )
-        is_best = values["is_worth_it"] and choice is values["choices"][0]
+        # What earlier versions have saved knows policies only.
+        best = values["choices"][0]["policy"] if "advised" not in values else values["advised"]
+        is_best = values["is_worth_it"] and choice["policy"] == best
         rows.append(Row(cells, choice["policy"], is_best))
     heads = (
         Head("policy", False),
@@ -134,7 +136,7 @@ def _table(values: Values) -> Table:
     note = f"Against {values['baseline']}, which has {_goal(values)['baseline_text']}; {MINUS} is better."
     if _goal(values)["name"] == "time":
         note = f"Against {values['baseline']}, which takes {values['baseline_s']:.3g} s; {MINUS} is shorter."
-    return Table("The answer", heads, tuple(rows), note)
+    return Table("Policies on all cores", heads, tuple(rows), note)
 
 
 def _goal(values: Values) -> Values:

@@ -17,6 +17,7 @@ from ampsched.cli import options, proving, render, reporting, typed
 from ampsched.cli.keeping import Keeping, with_keeping
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
+from ampsched.comparison import time_text
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
 from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
@@ -261,6 +262,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     takes = " takes" if is_time else f": {advice.metric.name}"
     told = [
         *advice.answer(where),
+        *_time_lines(advice),
         "",
         f"{BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}{'; other policies:' if advice.choices else ''}",
         *_choice_lines(advice),
@@ -288,6 +290,15 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         *_part_lines(advice),
         typed.line(advice, where, command),
     ]
+
+
+def _time_lines(advice: Advice) -> list[str]:
+    """How long it takes so, if that is not what was compared."""
+    found = [advice.found.of(each) for each in (advice.advised, advice.usual)]
+    times = [time_text(1e3 * each.time_s) for each in found if each]
+    if advice.goal.name == "time" or advice.goal.is_interactive or len(set(times)) < len(found):
+        return []
+    return [f"turnaround {times[0]} instead of {times[1]}"]
 
 
 def _loop_lines(advice: Advice) -> list[str]:

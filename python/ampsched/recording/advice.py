@@ -348,7 +348,7 @@ def advise(
     usual = Setting(BASELINE, counts[0])
     trials = Trials(where, {counts[0]: conditions, **posed}, usual, metric, settings)
     draws = {policy: metric.draws(comparison, policy) for policy in comparison.policies}
-    trials.known.update({Setting(policy, counts[0]): tuple(each) for policy, each in draws.items()})
+    trials.note(comparison, usual)
     found = search(trials, repeat, with_clocks=asked.has_energy and governor is None, step=tell)
     decide = partial(judge, of_shares=metric.is_share, margin=margin)
     of_policies = errors.of_changes if asked.name == "time" else None

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby, product
+from statistics import fmean
 from typing import Any
 
 from ampsched import api
 from ampsched._core import Machine
+from ampsched.comparison import Comparison
 from ampsched.recording.check import LINUX
 from ampsched.recording.conditions import Conditions
 from ampsched.recording.cores import ALL, core_sets
@@ -39,11 +41,13 @@ class Tried:
         setting: The setting.
         draws: The value of each draw; a single one if that ruled it out.
         change: Against the usual setting, paired by draw: -0.1 is 10 % less.
+        time_s: How long the program takes, whatever the goal compares: mean of the draws.
     """
 
     setting: Setting
     draws: tuple[float, ...]
     change: Estimate
+    time_s: float = 0.0
 
     @property
     def value(self) -> float:
@@ -62,6 +66,7 @@ class Tried:
             "environment": dict(self.setting.environment),
             "governor": self.setting.governor,
             "value": self.value,
+            "time_s": self.time_s,
             "change": self.change.mean,
             "half_width": self.change.half_width,
             "draws": len(self.draws),
@@ -79,6 +84,7 @@ class Trials:
         metric: What is compared.
         options: Those of `ampsched.compare`.
         known: The draws of what was simulated.
+        times_s: Mean turnarounds of the same.
     """
 
     machine: Machine
@@ -87,6 +93,7 @@ class Trials:
     metric: Metric
     options: Mapping[str, Any]
     known: dict[Setting, tuple[float, ...]] = field(default_factory=dict)
+    times_s: dict[Setting, float] = field(default_factory=dict)
 
     def run(self, settings: Iterable[Setting], repeat: int) -> None:
         """Simulates with so many draws what has fewer, the policies of equal settings together."""
@@ -99,13 +106,21 @@ class Trials:
             if setting.cores is not None:
                 workload = workload.on_cores(self.machine, setting.cores.cpus)
             compared = api.compare(self.machine, workload, policies, repeat=repeat, limits=False, **options)
-            for policy in policies:
-                self.known[replace(setting, policy=policy)] = tuple(self.metric.draws(compared, policy))
+            self.note(compared, setting)
+
+    def note(self, compared: Comparison, setting: Setting) -> None:
+        """Notes what a setting has given under each of the policies that were compared."""
+        for policy in compared.policies:
+            here = replace(setting, policy=policy)
+            self.known[here] = tuple(self.metric.draws(compared, policy))
+            runs = compared.select(*compared.mixes()[0], policy)
+            self.times_s[here] = fmean(run.outcome.makespan_ns / 1e9 for run in runs)
 
     def tried(self, setting: Setting) -> Tried:
         """What is known of a setting."""
         draws = self.known[setting]
-        return Tried(setting, draws, self.metric.difference(draws, self.known[self.usual][: len(draws)]))
+        change = self.metric.difference(draws, self.known[self.usual][: len(draws)])
+        return Tried(setting, draws, change, self.times_s[setting])
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +171,10 @@ def search(trials: Trials, repeat: int, *, with_clocks: bool = False, step: Step
     first = _with_all(trials, repeat)[0].setting
     trials.run(steps(trials.usual, first), repeat)
     if with_clocks:
-        step(f"trying governors: {', '.join(GOVERNORS)}")
+        others = [each for each in GOVERNORS if each != trials.options["governor"]]
+        step(f"trying governors: {', '.join(others)}")
         for setting in dict.fromkeys([trials.usual, first]):
-            trials.run([replace(setting, governor=each) for each in GOVERNORS], repeat)
+            trials.run([replace(setting, governor=each) for each in others], repeat)
         trials.run(steps(trials.usual, _with_all(trials, repeat)[0].setting), repeat)
     full = _with_all(trials, repeat)
     kept = {each.setting for each in full}

@@ -222,12 +222,16 @@ class Catalog:
         return Catalog(core)
 
 
+def is_this(name: str) -> bool:
+    """Whether a machine's name means this computer, or a part of it."""
+    return name.partition(":")[0] == THIS
+
+
 def machine_note(machine: Machine) -> list[str]:
     """What a reader must know of a machine that is this computer: of what it is made, and what is not known."""
-    is_this = machine.name.partition(":")[0] == THIS
     return (
         [f"{machine.name}: the computer that this runs on, as it is now: {machine.description}"]
-        if is_this
+        if is_this(machine.name)
         else []
     )
 

@@ -357,9 +357,7 @@ class Comparison:
             "notes": list(self.notes),
             "caveats": self.caveats(),
             "verdicts": [self._verdict_row(*mix) for mix in self.mixes()],
-            "parameters": [
-                {"column": column, "head": self.parameters.head(column)} for column in self.parameters.columns
-            ],
+            "parameters": self.parameters.to_list(),
             "curves": self._curves(),
             "summary": self._with_parameters([dataclasses.asdict(row) for row in self.summary()]),
             "runs": self._with_parameters(

@@ -74,7 +74,7 @@ class Over:
         ((key, some),) = given.items()
         if isinstance(some, str):
             return Over.of(f"{key}={some}")
-        return Over(key, _checked(key, [_text(float(value)) for value in some]))
+        return Over(key, _checked(key, [as_number(float(value)) for value in some]))
 
     def varied(
         self, machines: Sequence[Any], workloads: Sequence[Any], policies: Sequence[Any], catalog: Catalog
@@ -198,7 +198,7 @@ def _values(key: str, item: str) -> list[str]:
     if match is None:
         raise InputError(f'over {key}: "{item}" is no number and no range; write {FORMS}')
     if match[2] is None:
-        return [_text(float(match[1]))]
+        return [as_number(float(match[1]))]
     what, low, high, sign = f"over {key}={item.strip()}", float(match[1]), float(match[2]), match[3]
     if low >= high:
         raise InputError(f"{what} is empty: the first number is not below the second")
@@ -219,7 +219,7 @@ def _values(key: str, item: str) -> list[str]:
     Range(0, without_low=True).check(f"{what}: step", by)
     count = int((high - low) / by + 1e-9) + 1
     VALUES.check(f"{what}: number of values", count)
-    return [_text(low + by * number) for number in range(count)]
+    return [as_number(low + by * number) for number in range(count)]
 
 
 def _grown(what: str, low: float, high: float, by: float) -> list[str]:
@@ -227,8 +227,4 @@ def _grown(what: str, low: float, high: float, by: float) -> list[str]:
     while found[-1] * by <= high * (1 + 1e-9):
         VALUES.check(f"{what}: number of values", max(2, len(found)))
         found.append(found[-1] * by)
-    return [_text(value) for value in found]
-
-
-def _text(value: float) -> str:
-    return f"{value:.6g}"
+    return [as_number(value) for value in found]

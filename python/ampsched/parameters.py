@@ -152,6 +152,10 @@ class Parameters:
         alike = [each for each in self.columns if each.rpartition(":")[2] == name]
         return name if len(alike) == 1 else f"{owner} {name}"
 
+    def to_list(self) -> list[dict[str, str]]:
+        """The columns and what they are called, as plain values."""
+        return [{"column": column, "head": self.head(column)} for column in self.columns]
+
     def short(self, axis: Axis, label: str) -> str:
         """A label without what columns say."""
         return without(axis, label, self.columns)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ampsched.ranges import Range
-from ampsched.statistics import Estimate, estimate
+from ampsched.statistics import LEVEL, Estimate, estimate
 
 MARGIN = 0.01
 """By how much more a policy may have and still count as no worse than the best one, unless somebody says otherwise."""
@@ -107,7 +107,7 @@ def judge(
         margin: By how much worse than the best others may be and still count as no worse.
         effort: Of those that are no worse than the one with the best mean, the first with the least is called the best.
     """
-    compared = _difference if of_shares else paired
+    compared = difference if of_shares else paired
     first = next(iter(draws))
     sign = -1.0 if more_is_better else 1.0
     means = {policy: math.fsum(values) / len(values) for policy, values in draws.items()}
@@ -136,12 +136,20 @@ def judge(
     )
 
 
-def paired(mine: Sequence[float], others: Sequence[float]) -> Estimate:
-    """Relative difference of values that met the same draws: -0.1 is 10 % less; 0 against nothing."""
-    return estimate([value / other - 1 if other else 0.0 for value, other in zip(mine, others, strict=True)])
+def paired(mine: Sequence[float], others: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Relative difference of values that met the same draws: -0.1 is 10 % less; 0 against nothing.
+
+    Args:
+        mine: The values.
+        others: What they are compared with.
+        level: Of the interval.
+    """
+    changes = [value / other - 1 if other else 0.0 for value, other in zip(mine, others, strict=True)]
+    return estimate(changes, level)
 
 
-def _difference(mine: Sequence[float], others: Sequence[float]) -> Estimate:
+def difference(mine: Sequence[float], others: Sequence[float]) -> Estimate:
+    """Difference of shares that met the same draws: -0.1 is 10 points less."""
     return estimate([value - other for value, other in zip(mine, others, strict=True)])
 
 

@@ -32,6 +32,22 @@ class Calibration:
     missing: tuple[str, ...]
     """What could not be measured, and why."""
 
+    @property
+    def machine(self) -> Path:
+        """The machine's file."""
+        return self.files[0]
+
+    @property
+    def usual_speedup(self) -> float | None:
+        """Speed of small programs on the fastest kind of core by that on the slowest; none if there is one kind."""
+        relative = mean_speeds(self.speeds).values()
+        return max(relative) / min(relative) if len(self.kinds) > 1 else None
+
+
+def calibrate_briefly(folder: Path) -> Calibration:
+    """Measures this computer in a second or two, for a question that is asked now; the rest as `calibrate`."""
+    return calibrate(folder / "this-computer", window_ms=20, windows=3)
+
 
 def calibrate(
     out: Path,

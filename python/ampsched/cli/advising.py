@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError
-from ampsched.catalog import THIS, Catalog
+from ampsched.catalog import Catalog, is_this
 from ampsched.cli import options, proving, render, reporting, typed
 from ampsched.cli.keeping import Keeping, with_keeping
 from ampsched.cli.output import Output, with_format
@@ -244,13 +244,10 @@ def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
     """The machine, what it is called, and the speed-up of small programs on it if it is this computer."""
     if name is not None:
         return name, name, None
-    from ampsched.calibration.calibrate import calibrate
-    from ampsched.calibration.machine import mean_speeds
+    from ampsched.calibration.calibrate import calibrate_briefly
 
-    found = calibrate(folder / "this-computer", window_ms=20, windows=3)
-    speeds = mean_speeds(found.speeds).values()
-    speedup = max(speeds) / min(speeds) if len(found.kinds) > 1 else None
-    return str(folder / "this-computer" / "machine.toml"), typed.HERE, speedup
+    found = calibrate_briefly(folder)
+    return str(found.machine), typed.HERE, found.usual_speedup
 
 
 def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
@@ -281,7 +278,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         ),
         *([advice.clocks] if advice.clocks else []),
         *(f"note: {each}" for each in (*advice.left_out, *advice.dropped)),
-        *advice.notes[-1:] * (where.partition(":")[0] == THIS),
+        *advice.notes[-1:] * is_this(where),
     ]
     return [
         *told,

@@ -1,6 +1,6 @@
 """``ampsched compare``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from ampsched import api
 from ampsched._core import InputError
@@ -20,10 +21,11 @@ from ampsched.comparison import Comparison, SummaryRow, limit_line
 from ampsched.curves import Panel
 from ampsched.execution import Run
 from ampsched.over import Over
-from ampsched.parameters import shown
+from ampsched.parameters import Parameters, shown
 from ampsched.policy import PolicySpec
 from ampsched.settings import CompareSettings, SimulateSettings, catalog_of, only
-from ampsched.uncertainty import MARGIN
+from ampsched.statistics import Estimate
+from ampsched.uncertainty import MARGIN, Verdict
 
 EXAMPLES = render.examples(
     "ampsched compare -m 2B2S -w sync-2 -p linux,wash,colab",
@@ -122,6 +124,27 @@ def _write_traces(
 
 
 @dataclass(frozen=True)
+class _Row:
+    """A policy on a machine and a workload.
+
+    Attributes:
+        summary: Its numbers.
+        is_first: Whether it is what others there are measured against.
+        is_best: Whether it is the best of them.
+        rivals: How many policies there are.
+    """
+
+    summary: SummaryRow
+    is_first: bool
+    is_best: bool
+    rivals: int
+
+    def change(self, value: Estimate, *, lower_is_better: bool) -> Text | str:
+        """A change against the first policy, which has none."""
+        return "" if self.is_first else render.change(value, lower_is_better=lower_is_better)
+
+
+@dataclass(frozen=True)
 class _Block:
     """Machines and workloads that are shown in one table: one pair, or all along a parameter.
 
@@ -129,45 +152,70 @@ class _Block:
         result: The comparison.
         name: Of the block.
         mixes: The pairs.
-        columns: Those of the parameters that tell the pairs and the policies apart.
+        parameters: Those of the comparison.
+        columns: Those of them that tell the pairs and the policies apart.
+        groups: The rows of each pair.
+        verdicts: Those of several pairs.
     """
 
     result: Comparison
     name: str
     mixes: Sequence[tuple[str, str]]
+    parameters: Parameters
     columns: Sequence[str]
+    groups: Sequence[Sequence[SummaryRow]]
+    verdicts: Mapping[tuple[str, str], Verdict]
 
     @staticmethod
     def of(result: Comparison, mixes: Sequence[tuple[str, str]], name: str = "") -> "_Block":
         """The block of some pairs."""
-        parameters = result.parameters
+        parameters, rows = result.parameters, result.summary()
         values = [parameters.values(*mix, policy) for mix in mixes for policy in result.policies]
         varied = [
             column for column in parameters.columns if len({each.get(column) for each in values} - {None}) > 1
         ]
+        groups = [[row for row in rows if (row.machine, row.workload) == mix] for mix in mixes]
         machine, workload = mixes[0]
-        return _Block(result, name or f"{workload} on {machine}", mixes, varied)
+        verdicts = {mix: result.verdict(*mix) for mix in mixes} if len(mixes) > 1 else {}
+        name = name or f"{workload} on {machine}"
+        return _Block(result, name, mixes, parameters, varied, groups, verdicts)
+
+    @property
+    def is_along(self) -> bool:
+        """Whether there are several pairs, along a parameter."""
+        return len(self.groups) > 1
 
     def heads(self) -> list[Column]:
         """The heads of the parameters, and of the policy."""
-        parameters = self.result.parameters
-        return [*(Column(parameters.head(each)) for each in self.columns), render.label("policy")]
+        return [*(Column(self.parameters.head(each)) for each in self.columns), render.label("policy")]
 
     def cells(self, row: SummaryRow) -> list[str]:
         """The same of a row."""
-        parameters = self.result.parameters
-        values = parameters.values(row.machine, row.workload, row.policy)
-        return [*(shown(values[each]) for each in self.columns), parameters.short("policy", row.policy)]
+        values = self.parameters.values(row.machine, row.workload, row.policy)
+        return [*(shown(values[each]) for each in self.columns), self.parameters.short("policy", row.policy)]
 
-    def groups(self) -> list[list[SummaryRow]]:
-        """The rows of each pair."""
-        rows = self.result.summary()
-        return [[row for row in rows if (row.machine, row.workload) == mix] for mix in self.mixes]
+    def rows(
+        self,
+        value: Callable[[SummaryRow], float] = lambda row: row.h_antt.mean,
+        best: Callable[[Iterable[float]], float] = min,
+    ) -> list[_Row]:
+        """All rows; of each pair those are the best whose value is."""
+        found: list[_Row] = []
+        for rows in self.groups:
+            most = best(map(value, rows))
+            found += [_Row(row, place == 0, value(row) == most, len(rows)) for place, row in enumerate(rows)]
+        return found
 
-    def word(self, row: SummaryRow) -> str:
-        """The verdict, in the row of the policy that it is about."""
-        verdict = self.result.verdict(row.machine, row.workload)
-        return verdict.word if verdict.best == row.policy else ""
+    def word(self, row: SummaryRow) -> list[str]:
+        """The cell of a pair's verdict, in the row of the policy that it is about; none of a single pair."""
+        if not self.is_along:
+            return []
+        verdict = self.verdicts[row.machine, row.workload]
+        return [verdict.word if verdict.best == row.policy else ""]
+
+    def verdict_head(self) -> list[Column]:
+        """The head of that cell."""
+        return [render.label("verdict")] if self.is_along else []
 
 
 def print_comparison(console: Console, result: Comparison, *, details: bool) -> None:
@@ -193,23 +241,21 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
 
 
 def _print_block(console: Console, block: _Block, *, details: bool) -> None:
-    result, groups = block.result, block.groups()
+    result, groups = block.result, block.groups
     apps = [app.name for app in result.select(*block.mixes[0], result.policies[0])[0].outcome.apps]
     timed = result.timed(*block.mixes[0])
     if timed:
-        render.print_table(
-            console, f"{block.name}, work done until it was stopped", _work_table(block, groups)
-        )
+        render.print_table(console, f"{block.name}, work done until it was stopped", _work_table(block))
     if timed != apps:
-        render.print_table(console, block.name, _main_table(block, groups))
-        if len(groups) == 1:
+        render.print_table(console, block.name, _main_table(block))
+        if not block.is_along:
             console.print(f"{limit_line(groups[0])}\n", style="dim", soft_wrap=True)
     if timed != apps and len(apps) > 1:
-        render.print_table(console, "Slowdown of each program (H_NTT)", _slowdown_table(block, groups))
+        render.print_table(console, "Slowdown of each program (H_NTT)", _slowdown_table(block))
     if all(row.energy_j is not None for rows in groups for row in rows):
-        render.print_table(console, "Energy", _energy_table(block, groups))
+        render.print_table(console, "Energy", _energy_table(block))
     if details:
-        render.print_table(console, "Details, means", _detail_table(block, groups))
+        render.print_table(console, "Details, means", _detail_table(block))
 
 
 def _print_curves(console: Console, result: Comparison, panel: Panel) -> None:
@@ -242,8 +288,7 @@ def _marked(text: str, best: bool, rivals: int) -> str:
     return f"{text}{'*' if best and rivals > 1 else ' '}"
 
 
-def _main_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
-    along = len(groups) > 1
+def _main_table(block: _Block) -> Table:
     table = render.table(
         *block.heads(),
         "H_ANTT",
@@ -252,28 +297,27 @@ def _main_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
         "H_STP",
         render.tied("change %"),
         "makespan ms",
-        *([render.label("verdict")] if along else []),
+        *block.verdict_head(),
     )
-    worst = max(row.h_antt.mean for rows in groups for row in rows)
-    for rows in groups:
-        best = min(row.h_antt.mean for row in rows)
-        for number, row in enumerate(rows):
-            is_best = row.h_antt.mean == best
-            table.add_row(
-                *block.cells(row),
-                _marked(render.fixed(row.h_antt.mean, 3), is_best, len(rows)),
-                "" if number == 0 else render.change(row.h_antt_change, lower_is_better=True),
-                render.bar(row.h_antt.mean / worst),
-                render.fixed(row.h_stp.mean, 3),
-                "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
-                render.milliseconds(row.makespan_ms.mean * 1e6),
-                *([block.word(row)] if along else []),
-                style="bold" if is_best and len(rows) > 1 else "",
-            )
+    rows = block.rows()
+    worst = max(each.summary.h_antt.mean for each in rows)
+    for each in rows:
+        row = each.summary
+        table.add_row(
+            *block.cells(row),
+            _marked(render.fixed(row.h_antt.mean, 3), each.is_best, each.rivals),
+            each.change(row.h_antt_change, lower_is_better=True),
+            render.bar(row.h_antt.mean / worst),
+            render.fixed(row.h_stp.mean, 3),
+            each.change(row.h_stp_change, lower_is_better=False),
+            render.milliseconds(row.makespan_ms.mean * 1e6),
+            *block.word(row),
+            style="bold" if each.is_best and each.rivals > 1 else "",
+        )
     return table
 
 
-def _work_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
+def _work_table(block: _Block) -> Table:
     """What policies differ in if programs run for a stated time."""
     table = render.table(
         *block.heads(),
@@ -282,45 +326,45 @@ def _work_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
         render.picture(),
         "waiting ms",
         "longest ms",
-        *([render.label("verdict")] if len(groups) > 1 else []),
+        *block.verdict_head(),
     )
-    most = max(row.instructions.mean for rows in groups for row in rows)
-    for rows in groups:
-        best = max(row.instructions.mean for row in rows)
-        for number, row in enumerate(rows):
-            is_best = row.instructions.mean == best
-            table.add_row(
-                *block.cells(row),
-                _marked(render.fixed(row.instructions.mean / 1e9, 3), is_best, len(rows)),
-                "" if number == 0 else render.change(row.instructions_change, lower_is_better=False),
-                render.bar(row.instructions.mean / most if most else 0.0),
-                render.milliseconds(row.waiting_ms * 1e6),
-                render.milliseconds(row.longest_wait_ms * 1e6),
-                *([block.word(row)] if len(groups) > 1 else []),
-            )
+    rows = block.rows(lambda row: row.instructions.mean, max)
+    most = max(each.summary.instructions.mean for each in rows)
+    for each in rows:
+        row = each.summary
+        table.add_row(
+            *block.cells(row),
+            _marked(render.fixed(row.instructions.mean / 1e9, 3), each.is_best, each.rivals),
+            each.change(row.instructions_change, lower_is_better=False),
+            render.bar(row.instructions.mean / most if most else 0.0),
+            render.milliseconds(row.waiting_ms * 1e6),
+            render.milliseconds(row.longest_wait_ms * 1e6),
+            *block.word(row),
+        )
     return table
 
 
-def _energy_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
+def _energy_table(block: _Block) -> Table:
     """Energy, its change against the first policy, energy x makespan."""
     table = render.table(*block.heads(), "energy J", render.tied("change %"), "EDP J s")
-    for number, row in ((number, row) for rows in groups for number, row in enumerate(rows)):
+    for each in block.rows():
+        row = each.summary
         assert row.energy_j, "only printed if energy is known"
         assert row.energy_change, "it comes with energy"
         assert row.edp_js, "it comes with energy"
         table.add_row(
             *block.cells(row),
             render.fixed(row.energy_j.mean, 3),
-            "" if number == 0 else render.change(row.energy_change, lower_is_better=True),
+            each.change(row.energy_change, lower_is_better=True),
             render.fixed(row.edp_js.mean, 3),
         )
     return table
 
 
-def _slowdown_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
+def _slowdown_table(block: _Block) -> Table:
     """H_NTT of each application under each policy."""
-    policies, parameters = block.result.policies, block.result.parameters
-    columns = list(parameters.values(*block.mixes[0])) if len(groups) > 1 else []
+    policies, parameters = block.result.policies, block.parameters
+    columns = list(parameters.values(*block.mixes[0])) if block.is_along else []
     table = render.table(
         render.label("program"), *(Column(parameters.head(each)) for each in columns), *policies
     )
@@ -334,9 +378,9 @@ def _slowdown_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
     return table
 
 
-def _detail_table(block: _Block, groups: Sequence[list[SummaryRow]]) -> Table:
+def _detail_table(block: _Block) -> Table:
     """Switches, migrations, mean waiting and blocked time of a thread, wake-up latency, utilisation, fairness."""
-    every = [row for rows in groups for row in rows]
+    every = [each.summary for each in block.rows()]
     periodic = any(row.missed for row in every)
     heads = (
         "switches",

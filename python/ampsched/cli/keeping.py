@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ampsched._core import InputError
-from ampsched.catalog import THIS
+from ampsched.catalog import is_this
 from ampsched.cli import injection, render
 from ampsched.kinds import RECORDING
 
@@ -81,7 +81,7 @@ class Keeping:
         from ampsched.keeping.applied import check_free
         from ampsched.keeping.places import place_of
 
-        if machine is not None and machine.partition(":")[0] != THIS:
+        if machine is not None and not is_this(machine):
             raise InputError(
                 f"--apply: what is best on {machine} is not kept on this computer (without --machine)"
             )

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError
-from ampsched.catalog import THIS
+from ampsched.catalog import is_this
 from ampsched.cli import options, render
 from ampsched.cli.consoles import errors
 from ampsched.cli.output import Output, with_format
@@ -183,7 +183,7 @@ def check_asked(
     Raises:
         InputError: It cannot be measured here, or nothing is to be measured.
     """
-    if machine is not None and machine.partition(":")[0] != THIS:
+    if machine is not None and not is_this(machine):
         raise InputError(f"--check: it runs on this computer, not on {machine} (leave --machine out)")
     if goal not in (None, "time"):
         raise InputError(f"--check: it measures times, and the goal is {goal}")

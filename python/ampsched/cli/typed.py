@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ampsched._core import InputError
-from ampsched.catalog import THIS
+from ampsched.catalog import is_this
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice
@@ -35,7 +35,7 @@ def line(advice: Advice, where: str, command: Sequence[str]) -> str:
 
 def is_here(where: str) -> bool:
     """Whether a machine's name means this computer."""
-    return where == HERE or where.partition(":")[0] == THIS
+    return where == HERE or is_this(where)
 
 
 def runnable(advice: Advice) -> Tried | None:
@@ -77,7 +77,7 @@ def _usual(advice: Advice, words: Sequence[str]) -> str:
 def _typed(setting: Setting, where: str, words: Sequence[str]) -> str:
     clocks = f"cpupower frequency-set --governor {setting.governor} && " if setting.governor else ""
     # Parts of a machine are numbered anew, so of these nobody knows what Linux calls them.
-    is_part = ":" in where and where.partition(":")[0] != THIS
+    is_part = ":" in where and not is_this(where)
     return clocks + shlex.join(setting.argv(words, "CPUS" if is_part else None))
 
 

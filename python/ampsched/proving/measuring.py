@@ -25,14 +25,15 @@ from statistics import fmean
 from typing import Any
 
 from ampsched._core import InputError
-from ampsched.children import GRACE_S, SIGNALLED, with_parent
+from ampsched.children import SIGNALLED, end, with_parent
 from ampsched.files import shown
 from ampsched.proving._timed import MARK
 from ampsched.proving.energy import Meter
 from ampsched.recording.check import LINUX
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.setting import Setting
-from ampsched.statistics import Estimate, estimate
+from ampsched.statistics import Estimate
+from ampsched.uncertainty import paired
 
 TIMED = Path(__file__).with_name("_timed.py")
 WANTED = 0.02
@@ -165,7 +166,7 @@ def measure(
 
 def ratio(today: Sequence[float], advised: Sequence[float]) -> Estimate:
     """The change of values in pairs; see `LEVEL`."""
-    return estimate([new / old - 1 for old, new in zip(today, advised, strict=True)], LEVEL)
+    return paired(advised, today, LEVEL)
 
 
 def _walls(runs: Sequence[Timed]) -> list[float]:
@@ -197,9 +198,9 @@ def run(
     ended = int(told[-1][1]) if told and code == 0 else (code or 1)
     if ended != 0:
         how = f"exit code {ended if ended > 0 else SIGNALLED - ended}"
-        end = " ".join(said.split())[-SAID_MAX:]
+        last = " ".join(said.split())[-SAID_MAX:]
         raise InputError(
-            f'{shown(command[0])} fails in the setting "{setting.name}": {how}{f": {end}" if end else ""}'
+            f'{shown(command[0])} fails in the setting "{setting.name}": {how}{f": {last}" if last else ""}'
         )
     took_ns, _, *counters = map(int, told[-1])
     before, after = counters[: len(files)], counters[len(files) :]
@@ -222,11 +223,8 @@ def _wait_for(words: Sequence[str]) -> tuple[int, str, str]:
     try:
         output, said = process.communicate()
     except BaseException:
-        process.terminate()  # a live session undoes what it has done
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_S)
+        end(process)  # a live session undoes what it has done
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
         raise
     return process.returncode, output.decode(errors="replace"), said.decode(errors="replace")

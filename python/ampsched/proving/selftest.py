@@ -5,30 +5,27 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ampsched import api
 from ampsched._core import Machine
-from ampsched.calibration.calibrate import Calibration, calibrate
-from ampsched.calibration.machine import mean_speeds
+from ampsched.calibration.calibrate import Calibration, calibrate_briefly
 from ampsched.catalog import Catalog
-from ampsched.comparison import TURNAROUND, per_seed
 from ampsched.files import temporary_folder
 from ampsched.placed import NOISE
 from ampsched.proving import measuring, programs
 from ampsched.proving.energy import Meter
 from ampsched.proving.report import Proof
-from ampsched.recording.check import LINUX
-from ampsched.recording.conditions import Conditions, posed
+from ampsched.recording.conditions import posed
 from ampsched.recording.cores import Cores, core_sets
+from ampsched.recording.goals import TIME_METRIC
 from ampsched.recording.model_error import KINDS, model_error_of
 from ampsched.recording.preload import record
+from ampsched.recording.search import Trials
 from ampsched.recording.setting import Setting
-from ampsched.uncertainty import paired
 
 DRAWS = 5
 """Simulations of a setting."""
@@ -119,15 +116,15 @@ def selftest(
     begin_s = time.monotonic()
     with temporary_folder("ampsched-selftest-") as folder:
         step("measuring this computer", 0, 1)
-        found = calibrate(folder / "this-computer", window_ms=20, windows=3)
+        found = calibrate_briefly(folder)
         catalog = Catalog.shipped()
-        machine = catalog.machine(str(folder / "this-computer" / "machine.toml"))
+        machine = catalog.machine(found.machine)
         settings = settings_of(machine)
         total = len(programs.PROGRAMS) * len(settings)
         proofs: list[Proof] = []
         left: list[str] = []
         jobs = [(name, place) for name in programs.PROGRAMS for place in range(len(settings))]
-        known: dict[str, Conditions] = {}
+        known: dict[str, Trials] = {}
         for done, (name, place) in enumerate(jobs):
             rest_s = time_s - (time.monotonic() - begin_s)
             setting = settings[place]
@@ -138,21 +135,21 @@ def selftest(
             command = [sys.executable, "-I", "-S", str(FILE), name, str(len(machine.cluster_of_core))]
             if name not in known:
                 known[name] = _recorded(command, folder / f"{name}.ampr", machine, found, catalog)
-            errors = known[name].model_error
+            errors = known[name].posed[None].model_error
             if errors is None:
                 left.append(f"{name}, {setting.name}: its recording does not tell its cores")
                 continue
             measured = measuring.measure(
                 command,
-                Setting(),
+                known[name].usual,
                 setting,
                 cpus=_cpus(setting, found),
                 time_s=rest_s / (total - done),
                 seed=seed,
                 meter=meter[0],
             )
-            today, advised = _draws(known[name], machine, setting)
-            predicted = paired(advised, today).mean
+            known[name].run([known[name].usual, setting], DRAWS)
+            predicted = known[name].tried(setting).change.mean
             band = errors.of_changes.band(predicted)
             proofs.append(Proof(errors.kind, name, setting, predicted, band, measured))
     return Selftest(tuple(proofs), tuple(left), meter[0].name if meter[0] else meter[1])
@@ -160,12 +157,12 @@ def selftest(
 
 def _recorded(
     command: Sequence[str], path: Path, machine: Machine, found: Calibration, catalog: Catalog
-) -> Conditions:
-    """The conditions of a program, which is recorded."""
+) -> Trials:
+    """The simulations of a program, which is recorded."""
     record(command, path)
-    speeds = mean_speeds(found.speeds).values()
-    ratio = f":speedup={max(speeds) / min(speeds):.3f}" if len(found.kinds) > 1 else ""
-    return posed(catalog, f"{path}{ratio}", machine)
+    ratio = f":speedup={found.usual_speedup:.3f}" if found.usual_speedup else ""
+    conditions = posed(catalog, f"{path}{ratio}", machine)
+    return Trials(machine, {None: conditions}, Setting(), TIME_METRIC, {"noise": NOISE})
 
 
 def _cpus(setting: Setting, found: Calibration) -> str | None:
@@ -174,11 +171,3 @@ def _cpus(setting: Setting, found: Calibration) -> str | None:
         return None
     numbers = [cpu for kind in found.kinds for cpu in kind.cpus]
     return ",".join(str(numbers[core]) for core in setting.cores.cpus)
-
-
-def _draws(conditions: Conditions, machine: Machine, setting: Setting) -> Iterator[list[float]]:
-    """Turnarounds on all cores, and in a setting."""
-    some = setting.cores.cpus if setting.cores else range(len(machine.cluster_of_core))
-    for workload in (conditions.workload, conditions.workload.on_cores(machine, some)):
-        compared = api.compare(machine, workload, [LINUX], repeat=DRAWS, limits=False, noise=NOISE)
-        yield per_seed(compared.runs, TURNAROUND.value)

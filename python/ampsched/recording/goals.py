@@ -12,7 +12,6 @@ from ampsched._core import InputError, Machine, Recording
 from ampsched.comparison import (
     Comparison,
     Value,
-    change,
     edp_js,
     energy_j,
     latency_p99_ms,
@@ -23,8 +22,8 @@ from ampsched.execution import Run
 from ampsched.governor import Governors
 from ampsched.naming import check_known
 from ampsched.recording.frames import Frames
-from ampsched.statistics import Estimate, estimate
-from ampsched.uncertainty import paired
+from ampsched.statistics import Estimate
+from ampsched.uncertainty import difference, paired
 
 GoalName = Literal["time", "frames", "latency", "energy", "edp"]
 GOALS: dict[GoalName, str] = {
@@ -63,15 +62,11 @@ class Metric:
 
     def change(self, runs: Sequence[Run], reference: Sequence[Run]) -> Estimate:
         """Of runs against a reference, paired by seed: -0.1 is 10 % less, or 10 points less of shares."""
-        if not self.is_share:
-            return change(runs, reference, self.value)
         return self.difference(per_seed(runs, self.value), per_seed(reference, self.value))
 
     def difference(self, mine: Sequence[float], others: Sequence[float]) -> Estimate:
         """Of draws against others that met the same, as `change` tells it."""
-        if not self.is_share:
-            return paired(mine, others)
-        return estimate([one - other for one, other in zip(mine, others, strict=True)])
+        return (difference if self.is_share else paired)(mine, others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +162,7 @@ def words(found: dict[str, Any]) -> str:
 def metric_of(goal: Goal, comparison: Comparison) -> Metric:
     """By what these runs are compared."""
     if goal.name == "time":
-        return Metric("turnaround", _makespan_s, lambda s: time_text(1e3 * s), "shorter")
+        return TIME_METRIC
     if goal.name == "frames":
         if any(late_share(run) > 0 for run in comparison.runs):
             return Metric("late frames", late_share, lambda share: f"{share:.1%}", "fewer late frames", True)
@@ -204,6 +199,10 @@ def frame_p95_ms(run: Run) -> float:
 
 def _makespan_s(run: Run) -> float:
     return run.outcome.makespan_ns / 1e9
+
+
+TIME_METRIC = Metric("turnaround", _makespan_s, lambda s: time_text(1e3 * s), "shorter")
+"""What the goal `TIME` compares."""
 
 
 def _ms(value: float) -> str:

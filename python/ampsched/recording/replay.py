@@ -16,6 +16,11 @@ Sharing = Literal["none", "handed-out", "all", "static", "guided", "aid-static",
 """Who does what of shared work, each at the place of its number in parameters of recordings."""
 
 
+def number_of(sharing: Sharing) -> float:
+    """What stands for it in parameters of recordings."""
+    return float(get_args(Sharing).index(sharing))
+
+
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """A recording as a workload of one program.
@@ -60,7 +65,7 @@ def replayed(
     core = catalog.with_recording(shown(path), recording, like).core
     params = [
         ("speed", speed),
-        ("sharing", float(get_args(Sharing).index(sharing))),
+        ("sharing", number_of(sharing)),
         *([("speedup", speedup)] if speedup is not None else []),
     ]
     return Replayed(core.program(shown(path), params), core.notes(shown(path)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 from ampsched._core import Recording
 from ampsched.recording.cores import Cores
-from ampsched.recording.replay import Sharing
+from ampsched.recording.replay import Sharing, number_of
 
 SHARED_MIN: Final = 0.2
 """Least part of a program's work that must be shared for a loop schedule to matter (ours)."""
@@ -43,7 +43,7 @@ class LoopSchedule:
     @property
     def params(self) -> dict[str, float]:
         """The parameter of a recording that replays it."""
-        return {"sharing": float(get_args(Sharing).index(self.sharing))}
+        return {"sharing": number_of(self.sharing)}
 
 
 def is_openmp(recording: Recording) -> bool:

@@ -57,7 +57,7 @@ def draw(result: "Sweep", path: Path, metric: str = "h_antt") -> None:
             panel.set_xlabel(parameter.replace(":", ", "))
             panel.set_ylabel(label)
         else:
-            _draw_bars(panel, rows.head(_BARS_MAX), metric)
+            _draw_bars(panel, rows.head(_BARS_MAX), result.varied, metric)
             panel.set_xlabel(label)
 
 
@@ -146,9 +146,8 @@ def _height(rows: "polars.DataFrame") -> float:
     return 0.9 + 0.26 * min(rows.height, _BARS_MAX)
 
 
-def _draw_bars(panel: "Axes", rows: "polars.DataFrame", metric: str) -> None:
+def _draw_bars(panel: "Axes", rows: "polars.DataFrame", varied: list[str], metric: str) -> None:
     change = f"{metric}_change"
-    varied = [name for name in rows.columns if name.partition(":")[0] in ("machine", "workload")]
     labels = [
         " ".join([row["policy"], *(f"{name.rpartition(':')[2]}={shown(row[name])}" for name in varied)])
         for row in rows.iter_rows(named=True)

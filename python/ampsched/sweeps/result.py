@@ -248,7 +248,7 @@ def result_of(plan: Plan, rows: polars.DataFrame, simulated: int) -> Sweep:
     """
     wanted = polars.DataFrame({KEY: list(dict.fromkeys(point.key for point in plan.points))})
     frame = wanted.join(rows, on=KEY, how="inner", maintain_order="left")
-    result = Sweep(frame.with_columns(_parameters(frame)), plan.baseline, simulated)
+    result = Sweep(_with_parameters(frame), plan.baseline, simulated)
     if frame.height and frame["error"].is_not_null().all():
         raise InputError(f"every simulation failed: {result.failures()[0]}")
     return result
@@ -256,14 +256,15 @@ def result_of(plan: Plan, rows: polars.DataFrame, simulated: int) -> Sweep:
 
 def _labels(frame: polars.DataFrame) -> Parameters:
     """The parameters in the names of a sweep's machines, workloads and policies."""
-    return Parameters.of({axis: frame[axis].to_list() for axis in AXES}, all_of=("policy",))
+    return Parameters.of({axis: frame[axis].unique(maintain_order=True) for axis in AXES}, all_of=("policy",))
 
 
-def _parameters(frame: polars.DataFrame) -> list[polars.Series]:
-    """A column for each parameter that varies, such as ``colab:decay`` or ``workload:n``."""
-    known = _labels(frame)
-    rows = [known.values(*labels) for labels in frame.select(AXES).iter_rows()]
-    return [_series(name, [row.get(name) for row in rows]) for name in known.columns]
+def _with_parameters(frame: polars.DataFrame) -> polars.DataFrame:
+    """The frame with a column for each parameter that varies, such as ``colab:decay`` or ``workload:n``."""
+    known, cases = _labels(frame), frame.select(AXES).unique()
+    rows = [known.values(*labels) for labels in cases.iter_rows()]
+    columns = [_series(name, [row.get(name) for row in rows]) for name in known.columns]
+    return frame.join(cases.with_columns(columns), on=AXES, how="left", maintain_order="left")
 
 
 def _series(name: str, values: list[Value]) -> polars.Series:

@@ -1,6 +1,6 @@
 //! Steps that move the program counter: loops, items of queues, iterations of pools.
 
-use ampsched_model::{Amount, ClassId, CodePtr, ObjectId, ThreadId};
+use ampsched_model::{Amount, CodePtr, ObjectId, ThreadId};
 
 use super::{Engine, Step};
 use crate::engine::pools::Taker;
@@ -47,12 +47,6 @@ pub(super) fn end_item(thread: &mut Thread, again: CodePtr) -> Step {
 }
 
 impl Engine<'_> {
-    /// The kind of core that a running thread is on.
-    fn class_under(&self, thread: ThreadId) -> ClassId {
-        let cluster = self.cores[self.sched.thread(thread).core].cluster;
-        self.setup.machine.clusters[cluster.index()].class
-    }
-
     /// Takes the next iteration of a pool: from the thread's chunk, else a new chunk.
     pub(super) fn take_iteration(
         &mut self,
@@ -75,7 +69,8 @@ impl Engine<'_> {
         let chunk = match rest {
             Some(_) => rest,
             None => {
-                let class = self.class_under(thread);
+                let core = self.sched.thread(thread).core;
+                let class = self.sched.topology().core(core).class;
                 let taker = Taker { thread, class, now_ns: self.events.now_ns() };
                 self.objects.take_chunk(pool, use_number, taker)
             }

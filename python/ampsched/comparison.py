@@ -171,7 +171,10 @@ class Comparison:
         return [best, curves.best_policies(panel, known)]
 
     def sentences(self, machine: str, workload: str) -> list[str]:
-        """The verdict of a mix in lines, see `ampsched.uncertainty.sentences`."""
+        """The verdict of a mix in lines, see `ampsched.uncertainty.sentences`; of recordings that allow none, why."""
+        doubts = self.recorded[machine, workload].against if (machine, workload) in self.recorded else []
+        if doubts:
+            return [f"no basis of advice: {'; '.join(doubts)}; what follows was simulated all the same"]
         metric = self.decisive(machine, workload)
         return sentences(self.verdict(machine, workload), workload, machine, metric.name, metric.text)
 

@@ -11,7 +11,7 @@ from ampsched._core import simulated_counter_names, simulated_counters
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import Recording, load, save
-from ampsched.recording.advice import BASELINE, advise
+from ampsched.recording.advice import BASELINE, Choice, advise, best_of
 from ampsched.recording.check import check
 from ampsched.recording.cores import Cores
 from ampsched.recording.imports import import_file
@@ -106,8 +106,8 @@ def test_of_equally_good_settings_the_least_effort_is_suggested() -> None:
             Tried(setting, (1 + mean, 1 + mean), Estimate(mean, mean - half, mean + half, 2))
             for setting, mean, half in tried
         ]
-        verdict = replace(found.setting, word=word, alike=tuple(alike.split(";")))
-        made = replace(found, found=Found(tuple(rows), ()), setting=verdict)
+        verdict = replace(found.verdict, word=word, alike=tuple(alike.split(";")))
+        made = replace(found, found=Found(tuple(rows), ()), verdict=verdict)
         return [each.setting.name for each in made.choices_of_settings]
 
     camp, abreast, hsp = (Setting(name) for name in ("camp", "abreast", "hsp"))
@@ -154,12 +154,12 @@ def test_a_replay_that_misses_the_recording_is_no_basis(tmp_path: Path) -> None:
     slow = edited(UNEVEN, tmp_path, wall_ns=400_000_000, foreign=0.08, machine="")
     with pytest.raises(
         InputError,
-        match=rf"too far apart for advice: other programs took 8% of the CPUs' time.*{FIRST_CHOICE}",
+        match=rf"where the program took 0.4 s, because other programs took 8% of the CPUs' time.*{FIRST_CHOICE}",
     ):
         advise(slow, "2B2S", POLICIES, repeat=2)
     found = advise(slow, "2B2S", POLICIES, repeat=2, anyway=True)
     assert found.check.error < -0.5
-    assert "too far apart for advice" in found.answer("2B2S")[0]
+    assert "where the program took 0.4 s" in found.answer("2B2S")[0]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_replay_that_misses_the_recording_is_no_basis(tmp_path: Path) -> None:
             {"foreign": 0.75},
             r"other programs took 75% of the CPUs' time meanwhile, at most 10% .*quiet computer",
         ),
-        ({"exit_code": 1}, "the program has ended with exit code 1: no basis"),
+        ({"exit_code": 1}, "the program has ended with exit code 1 "),
         ({"exit_code": 139}, "the program was ended by SIGSEGV"),
     ],
 )
@@ -277,3 +277,45 @@ def test_the_kernel_of_unequal_cores_knew_that_they_differ(tmp_path: Path, kind:
     )
     # Two threads of 300 ms end on fast cores; what the others have left by then, 210 ms, moves there.
     assert took_ms < 600 if sees == "capacities" else took_ms <= 1100
+
+
+def test_the_table_has_the_setting_of_the_headline_and_todays() -> None:
+    """Rows are sorted by the mean, and of equals the one with the least effort is advised: it was not among them."""
+    found = advise(UNEVEN, "2B2S", POLICIES, repeat=2)
+    big = Setting(cores=Cores("only big", (0, 1)))
+    rows = [
+        Tried(setting, (0.8, 0.8), Estimate(-0.2 + step / 1e4, -0.21, -0.19, 2))
+        for step, setting in enumerate((*map(Setting, ("acfs", "camp", "colab", "hsp")), big))
+    ]
+    usual = Tried(found.usual, (1.0, 1.0), Estimate(0, 0, 0, 2))
+    verdict = replace(found.verdict, word="better", best=big.name, alike=tuple(r.setting.name for r in rows))
+    made = replace(found, found=Found((*rows, usual), ()), verdict=verdict)
+    text = lines(made, "2B2S", ["./uneven"])
+    assert text[0] == "Simulated on 2B2S: linux on only big is better for barrier than linux"
+    shown = [line.split("  ")[1] for line in text if line.startswith("  ")][:5]
+    assert shown == ["acfs", "camp", "colab", "linux on only big (0-1)", "linux"]
+    (advised,) = (line for line in text if line.endswith("(advised)"))
+    assert advised.startswith("  linux on only big (0-1)")
+    values = made.to_dict()
+    assert (
+        [row["name"] for row in values["settings"] if row["is_advised"]] == [big.name] == [values["advised"]]
+    )
+    assert [row["verdict"] for row in values["settings"] if row["verdict"]] == ["better"]
+    assert values["verdict"]["best"] == big.name
+
+
+def test_another_policy_is_named_only_if_it_is_better_by_more_than_the_margin() -> None:
+    """The line about speed-ups named the first of equals."""
+    choices = [
+        Choice(name, Estimate(mean, mean, mean, 1)) for name, mean in (("camp", -0.2), ("hsp", -0.195))
+    ]
+    assert best_of(choices, "hsp", 0.01) == "hsp"
+    assert best_of(choices, "hsp", 0.001) == "camp"
+
+
+def test_numbers_of_threads_are_compared_on_the_machine_that_was_asked_about() -> None:
+    found = replace(advise(UNEVEN, "2B2S", POLICIES, repeat=2), is_openmp=True, target=("./my loop",))
+    (told,) = (line for line in lines(found, "2B2S", []) if line.startswith("threads: "))
+    assert told.endswith("ampsched advise -m 2B2S -- env OMP_NUM_THREADS={threads} './my loop'")
+    (told,) = (line for line in lines(found, "this computer", []) if line.startswith("threads: "))
+    assert told.endswith("ampsched advise -- env OMP_NUM_THREADS={threads} './my loop'")

@@ -369,8 +369,8 @@ def test_h35_4_advise_refuses_a_defective_replay_and_record_says_it(
     said = capsys.readouterr().err.splitlines()[-1]
     assert ended.value.code == 2
     assert said == (
-        f"error: {path}: its replay is defective: an effect comes before its cause at half the speed: child.1, created "
-        "by main.0, begins after 20 ms, 20 ms too early: no basis of advice (--anyway takes it as it is)"
+        f"error: {path} is no basis of advice: in its replay, an effect comes before its cause at half the speed: "
+        "child.1, created by main.0, begins after 20 ms, 20 ms too early (--anyway takes it as it is)"
     )
     found = tell(load(path), path)
     said = capsys.readouterr().err
@@ -391,8 +391,8 @@ def test_h35_4_a_sleeper_is_refused_with_the_kind(tmp_path: Path) -> None:
     with pytest.raises(InputError) as failed:
         advise(path, "2B2S", ("linux", "acfs"), repeat=2)
     assert str(failed.value) == (
-        f"{path}: only 30% of its time would shrink on faster cores; 70% is input and output with others: "
-        "networks, people, clients of a server: no basis of advice (--anyway takes it as it is)"
+        f"{path} is no basis of advice: only 30% of its time would shrink on faster cores; 70% is input and output with "
+        "others: networks, people, clients of a server (--anyway takes it as it is)"
     )
     found = advise(path, "2B2S", ("linux", "acfs"), repeat=2, anyway=True)
     assert found.answer("2B2S")[0].startswith("no basis of advice: only 30% of its time would shrink")

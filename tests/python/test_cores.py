@@ -76,8 +76,8 @@ def test_the_best_cores_are_typed() -> None:
     def last(setting: Setting, where: str, command: list[str], advice: Advice = advice) -> str:
         """What is typed if that is the best."""
         tried = Tried(setting, (0.5, 0.5), Estimate(-0.5, -0.5, -0.5, 2))
-        verdict = replace(advice.setting, word="better", best=setting.name, alike=(setting.name,))
-        return lines(replace(advice, found=Found((tried,), ()), setting=verdict), where, command)[-1]
+        verdict = replace(advice.verdict, word="better", best=setting.name, alike=(setting.name,))
+        return lines(replace(advice, found=Found((tried,), ()), verdict=verdict), where, command)[-1]
 
     (pinned,) = (each for each in on_some if each.policy == BASELINE and each.cores.name == "only big")
     assert last(pinned, "2B4S", ["./even", "4"]) == "on 2B4S: taskset --cpu-list 0-1 ./even 4"
@@ -93,7 +93,7 @@ def test_the_best_cores_are_typed() -> None:
     loops = Setting(environment=(("OMP_SCHEDULE", "dynamic,4"),), governor="powersave")
     powersave = "on 2B4S: cpupower frequency-set --governor powersave && env OMP_SCHEDULE=dynamic,4 ./even"
     assert last(loops, "2B4S", ["./even"]) == powersave
-    nothing = replace(advice, setting=replace(advice.setting, word="not known"))
+    nothing = replace(advice, verdict=replace(advice.verdict, word="not known"))
     assert lines(nothing, "2B4S", [])[-1] == f"on 2B4S: leave it as it is, under {BASELINE}"
 
 

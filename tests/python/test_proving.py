@@ -49,6 +49,14 @@ def test_stopping_early_does_not_stop_too_early(spread: float) -> None:
     assert held / runs > 0.95 - 3 * math.sqrt(0.95 * 0.05 / runs)
 
 
+def test_a_report_of_nothing_is_said_not_to_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write([], tmp_path / "report.json")
+    assert capsys.readouterr().err.endswith("report.json is not written: nothing was measured\n")
+    assert not (tmp_path / "report.json").exists()
+
+
 def test_both_settings_run_and_the_change_is_told() -> None:
     script = "import os,time; time.sleep(0.06 if os.environ.get('SHORT') else 0.12)"
     command = [sys.executable, "-I", "-S", "-c", script]

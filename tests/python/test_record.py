@@ -463,6 +463,11 @@ def test_standard_streams_are_the_programs(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "text\n")
     assert (tmp_path / "cat.ampr").exists()
     assert "next: ampsched advise cat.ampr" in done.stderr
+    arguments = ("-o", "my file.ampr", "--", "cat")
+    done = subprocess.run(
+        command(*arguments), cwd=tmp_path, input="", capture_output=True, text=True, timeout=60
+    )
+    assert "next: ampsched advise 'my file.ampr'" in done.stderr
 
 
 def test_bad_input_is_one_line(build: Build, tmp_path: Path) -> None:

@@ -246,9 +246,8 @@ def test_h34_13_a_program_that_fails_is_no_basis_of_advice(
     monkeypatch.chdir(tmp_path)
     said = advised(capfd, "-m", "2B2S", "--", str(ends), how)
     assert f"  {text}\n" in said
-    assert (
-        said.splitlines()[-1] == f"error: ends.ampr: {text}: no basis of advice (--anyway takes it as it is)"
-    )
+    end = f"error: ends.ampr is no basis of advice: {text} (--anyway takes it as it is)"
+    assert said.splitlines()[-1] == end
 
 
 def test_h34_13_a_program_that_hardly_works_is_no_basis_of_advice(
@@ -256,7 +255,7 @@ def test_h34_13_a_program_that_hardly_works_is_no_basis_of_advice(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = advised(capfd, "-m", "2B2S", "--", "true")
-    assert "at least 20 ms are needed: no basis of advice" in said.splitlines()[-1]
+    assert "at least 20 ms are needed (" in said.splitlines()[-1]
 
 
 def test_h34_low_what_is_no_program_is_said_to_be_what_it_is(tmp_path: Path) -> None:

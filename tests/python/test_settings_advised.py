@@ -112,7 +112,7 @@ def test_recordings_that_are_no_basis_are_refused_or_left_out(tmp_path: Path) ->
     assert f"note: {left_out}" in lines(found, "2B4S", [])
     save(good, paths[2])
     disturb(6)
-    with pytest.raises(InputError, match=r"prog\.6\.ampr: other programs took 50%"):
+    with pytest.raises(InputError, match=r"prog\.6\.ampr is no basis of advice: other programs took 50%"):
         advise(paths, "2B4S", POLICIES, repeat=2)
     with pytest.raises(InputError, match="no recording is given"):
         advise({}, "2B4S", POLICIES)

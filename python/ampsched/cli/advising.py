@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -24,11 +25,13 @@ from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
 from ampsched.uncertainty import MARGIN
 
 if TYPE_CHECKING:
-    from ampsched.recording.advice import Advice, Choice
+    from collections.abc import Sequence
+
+    from ampsched.recording.advice import Advice
     from ampsched.recording.check import Check
     from ampsched.recording.goals import GoalName
     from ampsched.recording.search import Tried
-    from ampsched.statistics import Estimate
+    from ampsched.recording.setting import Setting
 
 EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads 4",
@@ -75,7 +78,7 @@ def advise(
             "--speedup",
             parser=options.number,
             metavar="RATIO",
-            help="How many times as fast the program is on a fast core as on a slow one, if you know it.",
+            help="How many times as fast the program is on a fast core as on a slow one, if you know it; 0: as most are.",
         ),
     ] = None,
     goal: Annotated[
@@ -160,7 +163,7 @@ def advise(
         is_open = any(PLACE in word for word in target)
         recording, command, checked = (Path(), target, None) if is_open else _recorded(target)
         name, where, usual = _machine(machine, folder)
-        many = _recorded_with_threads(target, name) if is_open else {}
+        many = _recorded_with_threads(target, name, policies) if is_open else {}
         phases = Phases(hidden=output.is_data)
         try:
             found = answer(
@@ -192,8 +195,8 @@ def advise(
         text=text,
     )
     reporting.advice(html, found, where, quiet=output.is_data)
-    if proved and proved.proof:
-        proving.write([proved.proof], report)
+    if proved:
+        proving.write([proved.proof] if proved.proof else [], report)
     keeping.keep(place, [*(each.setting for each in found.choices_of_settings), found.usual])
 
 
@@ -225,12 +228,14 @@ def _record(command: list[str], out: Path) -> Check | None:
     return tell(record(command, out).recording, out)
 
 
-def _recorded_with_threads(target: list[str], machine: str) -> dict[int, Path]:
-    """Recordings of a command by the number of threads."""
+def _recorded_with_threads(target: list[str], machine: str, policies: Sequence[str]) -> dict[int, Path]:
+    """Recordings of a command by the number of threads, if there is something to try."""
     from ampsched.cli.recording import default_out
+    from ampsched.recording.advice import check_request
     from ampsched.recording.cores import thread_counts
     from ampsched.recording.setting import Setting
 
+    check_request(machine, policies)
     found = {}
     for count in thread_counts(Catalog.shipped().machine(machine)):
         command = Setting(threads=count).with_threads(target)
@@ -252,17 +257,15 @@ def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
 
 def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     """The answer, in some twenty lines."""
-    from ampsched.recording.advice import BASELINE
     from ampsched.recording.summary import follows_text
 
     is_time = advice.goal.name == "time"
-    takes = " takes" if is_time else f": {advice.metric.name}"
-    told = [
+    return [
         *advice.answer(where),
         *_time_lines(advice),
+        *_part_lines(advice),
         "",
-        f"{BASELINE}{takes} {advice.metric.text(advice.baseline_value.mean)}{'; other policies:' if advice.choices else ''}",
-        *_choice_lines(advice),
+        *_setting_lines(advice),
         "",
         *([] if is_time and not advice.goal.is_interactive else [f"goal: {advice.goal.text}"]),
         f"conditions: {', '.join(each for each in advice.conditions if not each.startswith('speed-up'))}",
@@ -279,12 +282,8 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         *([advice.clocks] if advice.clocks else []),
         *(f"note: {each}" for each in (*advice.left_out, *advice.dropped)),
         *advice.notes[-1:] * is_this(where),
-    ]
-    return [
-        *told,
         *_loop_lines(advice),
-        *_setting_lines(advice),
-        *_part_lines(advice),
+        *_thread_lines(advice, where),
         typed.line(advice, where, command),
     ]
 
@@ -305,31 +304,58 @@ def _loop_lines(advice: Advice) -> list[str]:
     told = []
     for each in advice.loops[:SHOWN]:
         variables = "".join(f" ({name}={value})" for name, value in each.schedule.environment)
-        change = f"{each.change.mean:+.1%} ±{each.change.half_width:.1%}"
+        change = f"{100 * each.change.mean:+.1f} % ±{100 * each.change.half_width:.1f}"
         told.append(f"  {each.schedule.name}{variables}: {change}; {each.schedule.needs}")
     return [f"loops: {advice.shared:.0%} of its work is shared by threads; by another schedule:", *told]
 
 
 def _setting_lines(advice: Advice) -> list[str]:
-    """The best settings of threads, cores and clocks: what the table of policies does not show."""
-    others = [each for each in advice.found.tried if each.setting.effort(advice.usual) % 8]
-    shown = others[:SHOWN]
-    if not shown:
-        return []
-    texts = [_setting_text(each) for each in shown]
-    width = max(map(len, texts))
-    rows = [
-        f"  {text:<{width}}  {_change(advice, each.change, each.value)}"
-        for text, each in zip(texts, shown, strict=True)
+    """The table: the advised setting, the best ones, those without a scheduler of ours, today's, the worst policy."""
+    tried, usual = advice.found.tried, advice.usual
+    others = [each for each in tried if each.setting != usual]
+    if others and all(each.change.low == each.change.high == 0 for each in others):
+        equals = ", ".join(each.setting.name for each in others)
+        value = advice.metric.text(advice.baseline_value.mean)
+        return [f"{usual.name}: {value}, and exactly the same with {equals}"]
+    notes = _notes(advice)
+    free = [each for each in others if each.setting.policy == usual.policy and each.change.mean < 0]
+    shown = {*notes, *(each.setting for each in [*others[:SHOWN], *free[:SHOWN]])}
+    rows = [each for each in tried if each.setting in shown]
+    names = [_setting_text(each) for each in rows]
+    width = max(map(len, names))
+    told = [
+        f"  {name:<{width}}  {_change(advice, each)}{f'  ({note})' if (note := notes.get(each.setting)) else ''}"
+        for name, each in zip(names, rows, strict=True)
     ]
-    told = [f"other settings: {len(others)} of {advice.found.count} tried came near; the best:", *rows]
-    if advice.is_openmp and advice.usual.threads is None:
-        command = shlex.join(advice.target)
-        told.append(
-            "threads: OpenMP may start fewer on fewer cores; to compare: ampsched advise -- env "
-            f"OMP_NUM_THREADS={{threads}} {command}"
-        )
-    return told
+    return [f"settings that were tried: {advice.found.count}; among them, the best first:", *told]
+
+
+def _notes(advice: Advice) -> dict[Setting, str]:
+    """What is said of some settings: what today's is, which is advised, which policy is the worst on all cores."""
+    usual = advice.usual
+    notes = {usual: "as it is"}
+    of_policies = [each for each in advice.found.tried if replace(each.setting, policy=usual.policy) == usual]
+    if len(of_policies) > SHOWN + 1 and of_policies[-1].setting != usual:
+        notes[of_policies[-1].setting] = f"the worst of {len(of_policies)} policies on all cores"
+    best = next(
+        (each.setting for each in advice.found.tried if each.setting.name == advice.verdict.best), None
+    )
+    if best is not None and best != usual:
+        notes[best] = "best" if advice.is_worth_it else "nearest to better"
+    if advice.is_worth_it:
+        notes[advice.advised] = "advised"
+    return notes
+
+
+def _thread_lines(advice: Advice, where: str) -> list[str]:
+    """How to compare numbers of threads, if OpenMP decides on them."""
+    if not advice.is_openmp or advice.usual.threads is not None:
+        return []
+    machine = "" if where == typed.HERE else f" -m {shlex.quote(where)}"
+    return [
+        "threads: OpenMP may start fewer on fewer cores; to compare: "
+        f"ampsched advise{machine} -- env OMP_NUM_THREADS={{threads}} {shlex.join(advice.target)}"
+    ]
 
 
 def _setting_text(tried: Tried) -> str:
@@ -339,11 +365,11 @@ def _setting_text(tried: Tried) -> str:
 
 def _part_lines(advice: Advice) -> list[str]:
     """What each part of the advised setting earns, if it has several; why it is not the best, if it is not."""
-    advised, best, parts = advice.advised, advice.setting.best, advice.parts
+    advised, best, parts = advice.advised, advice.verdict.best, advice.parts
     told = []
     if advice.is_worth_it and advised.name != best:
         told.append(
-            f"advised: {advised.name}, no worse than {best} within {100 * advice.setting.margin:.3g} %, and less effort"
+            f"advised: {advised.name}, no worse than {best} within {100 * advice.verdict.margin:.3g} %, and less effort"
         )
     if len(parts) > 2:
         pairs = pairwise(parts)
@@ -352,39 +378,14 @@ def _part_lines(advice: Advice) -> list[str]:
     return told
 
 
-def _choice_lines(advice: Advice) -> list[str]:
-    """The best policies and the worst, each once; if none differs, the baseline alone."""
-    from ampsched.recording.advice import BASELINE
-
-    choices = advice.choices
-    if not choices:
-        return []
-    if all(choice.change.low == choice.change.high == 0 for choice in choices):
-        text = advice.metric.text(advice.baseline_value.mean)
-        return [
-            f"  {BASELINE:<16} {text}  (and exactly the same under {', '.join(c.policy for c in choices)})"
-        ]
-    worst = (
-        [f"{_choice_line(advice, choices[-1])}  (worst of {len(choices)})"] if len(choices) > SHOWN else []
-    )
-    return [*(_choice_line(advice, choice) for choice in choices[:SHOWN]), *worst]
-
-
-def _choice_line(advice: Advice, choice: Choice) -> str:
-    return (
-        f"  {choice.policy:<16} {_change(advice, choice.change, choice.value.mean if choice.value else None)}"
-    )
-
-
-def _change(advice: Advice, change: Estimate, value: float | None) -> str:
-    """What is compared, and by how much it changes; of one draw nobody knows what is chance."""
-    metric, baseline = advice.metric, advice.baseline_value.mean
-    if metric.is_share:
-        chance = f" ±{100 * change.half_width:.1f}" if change.n > 1 else ""
-        text = metric.text(baseline + change.mean if value is None else value)
-        return f"{text}  {100 * change.mean:+7.1f}{chance} points"
-    chance = f" ±{change.half_width:.1%}" if change.n > 1 else ""
-    return f"{metric.text(baseline * (1 + change.mean) if value is None else value)}  {change.mean:+7.1%}{chance}"
+def _change(advice: Advice, tried: Tried) -> str:
+    """What is compared of a setting, and by how much it changes; of one draw nobody knows what is chance."""
+    value, change = advice.metric.text(tried.value), tried.change
+    if tried.setting == advice.usual:
+        return value
+    unit = "points" if advice.metric.is_share else "%"
+    chance = f" ±{100 * change.half_width:.1f}" if change.n > 1 else ""
+    return f"{value}  {100 * change.mean:+7.1f} {unit}{chance}"
 
 
 def _sensitivity(advice: Advice) -> str:

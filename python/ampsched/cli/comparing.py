@@ -275,9 +275,6 @@ def _print_verdict(console: Console, result: Comparison, machine: str, workload:
     """The answer: which policy is best, by how much, how sure that is."""
     if len(result.policies) == 1:
         return
-    conditions = result.recorded.get((machine, workload))
-    if conditions and conditions.against:
-        console.print(f"no basis of advice: {'; '.join(conditions.against)}", soft_wrap=True, markup=False)
     for line in result.sentences(machine, workload):
         console.print(line, soft_wrap=True, markup=False)
     console.print()

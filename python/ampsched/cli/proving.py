@@ -240,6 +240,9 @@ def write(proofs: Sequence[Proof], report: Path | None) -> None:
     """Writes the file that is asked for, and shows what is in it."""
     if report is None:
         return
+    if not proofs:
+        errors().print(f"{report} is not written: nothing was measured", soft_wrap=True, markup=False)
+        return
     from ampsched.proving.report import write_report
 
     text = write_report(proofs, report)

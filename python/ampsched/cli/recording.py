@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -177,7 +178,7 @@ def _recover(folder: Path, out: Path | None) -> int:
     else:
         found = preload.recover(folder)
         recording.save(found, out)
-    tell(found, out)
+    _tell_all(found, out)
     return 0
 
 
@@ -201,7 +202,7 @@ def _record_command(
     if kinds and told.exit_code == 0:
         found = with_speedup(found, measure_speedup(command, kinds, _say))
         recording.save(found, out)
-    tell(found, out, why)
+    _tell_all(found, out, why)
     return told.exit_code
 
 
@@ -254,7 +255,7 @@ def _record_running(find: Callable[[], Target], out: Path | None, for_s: float |
     check_replaceable(out)
     for_s = window.FOR_S if for_s is None else for_s
     _say(f"recording {target.name} for {for_s:g} s (Ctrl-C ends it sooner)")
-    tell(window.record(target, out, for_s=for_s, limit_mb=limit_mb).recording, out)
+    _tell_all(window.record(target, out, for_s=for_s, limit_mb=limit_mb).recording, out)
     return 0
 
 
@@ -323,8 +324,13 @@ def tell(recording: Recording, out: Path, why: str = "") -> Check | None:
         _say(f"  the program {end}")
     for sentence in info["unknown"]:
         _say(f"  not known: {sentence}")
-    _say(f"next: ampsched advise {out}")
     return checked
+
+
+def _tell_all(recording: Recording, out: Path, why: str = "") -> None:
+    """What was recorded, and what to do next."""
+    tell(recording, out, why)
+    _say(f"next: ampsched advise {shlex.quote(str(out))}")
 
 
 def _checked(recording: Recording, out: Path) -> Check | None:

@@ -120,10 +120,10 @@ class Advice:
         comparison: The runs behind it.
         target: The recorded command; ``--pid PID`` of a program that ran already.
         model_error: How far predictions of such programs were off where that was measured.
-        verdict: What may be said of the best policy.
+        verdict: The answer: what may be said of the best setting.
+        of_policies: What may be said of the best policy on all cores with the most threads.
         found: All settings that were tried: threads, cores, policies, clocks.
         usual: What they are measured against: the baseline on all cores, with the most threads.
-        setting: What may be said of the best setting.
         conditions: Under which they were compared, in words.
         left_out: Numbers of threads that were not tried, and why, a sentence each.
         overridden: Why it is no basis of advice, if it was asked for all the same, a reason each.
@@ -147,9 +147,9 @@ class Advice:
     target: tuple[str, ...]
     model_error: ModelError
     verdict: Verdict
+    of_policies: Verdict
     found: Found
     usual: Setting
-    setting: Verdict
     conditions: tuple[str, ...]
     clocks: str = ""
     left_out: tuple[str, ...] = ()
@@ -162,8 +162,8 @@ class Advice:
 
     @property
     def equals(self) -> tuple[str, ...]:
-        """The best policy and those that are no worse than it by more than the margin."""
-        return self.verdict.alike
+        """The best policy on all cores and those that are no worse than it by more than the margin."""
+        return self.of_policies.alike
 
     @property
     def dropped(self) -> list[str]:
@@ -176,7 +176,7 @@ class Advice:
 
     def answer(self, machine: str) -> list[str]:
         """The answer in lines, with a name for the machine."""
-        told = sentences(self.setting, self.name, machine, self.metric.name, self.metric.text)
+        told = sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
         return [*([f"no basis of advice: {'; '.join(self.overridden)}"] if self.overridden else []), *told]
 
     @property
@@ -186,9 +186,9 @@ class Advice:
         First what is no worse than the best, the least effort first; then what is better than the usual setting by more
         than chance.
         """
-        if not self.setting.is_worth_it:
+        if not self.verdict.is_worth_it:
             return []
-        alike = set(self.setting.alike)
+        alike = set(self.verdict.alike)
         better = [each for each in self.found.tried if each.change.high < 0]
         return sorted(
             better,
@@ -206,10 +206,20 @@ class Advice:
         """What each part of the advised setting earns: from the usual one on, a part more each."""
         return [each for each in map(self.found.of, steps(self.usual, self.advised)) if each]
 
+    def _row(self, each: Tried) -> dict[str, Any]:
+        """A setting in plain values; the verdict stands where it is about this one."""
+        name = each.setting.name
+        told = {
+            "is_usual": each.setting == self.usual,
+            "is_advised": each.setting == self.advised,
+            "verdict": self.verdict.word if name == self.verdict.best else "",
+        }
+        return each.to_dict() | told
+
     @property
     def is_worth_it(self) -> bool:
         """Whether the best setting is better than the usual one, as far as one can know."""
-        return self.setting.is_worth_it
+        return self.verdict.is_worth_it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -228,11 +238,11 @@ class Advice:
             "baseline_s": self.baseline_value.mean if self.goal.name == "time" else None,
             "is_worth_it": self.is_worth_it,
             "verdict": asdict(self.verdict),
-            "settings": [each.to_dict() for each in (*self.found.tried, *self.found.ruled_out)],
+            "settings": [self._row(each) for each in (*self.found.tried, *self.found.ruled_out)],
             "usual": self.usual.name,
             "advised": self.advised.name,
             "parts": [each.to_dict() for each in self.parts],
-            "setting": asdict(self.setting),
+            "policies": asdict(self.of_policies),
             "text": self.answer(self.machine),
             "conditions": list(self.conditions),
             "caveats": self.comparison.caveats(),
@@ -257,12 +267,18 @@ def check_request(machine: str | Machine | None, policies: Sequence[str]) -> Non
     """Tries what `advise` is asked for: before a program is recorded for it.
 
     Raises:
-        InputError: A policy, one of its parameters or the machine does not exist.
+        InputError: A policy, one of its parameters or the machine does not exist, or there is nothing to try.
     """
     for policy in policies:
         PolicySpec.of(policy)
-    if machine is not None:
-        Catalog.shipped().machine(machine)
+    if machine is None:
+        return
+    where = Catalog.shipped().machine(machine)
+    if not core_sets(where) and set(policies) == {BASELINE}:
+        raise InputError(
+            f"{where.name}: all cores are equal, so with {BASELINE} alone there is nothing to try (name other "
+            "policies, or a machine with unequal cores)"
+        )
 
 
 def advise(
@@ -313,6 +329,8 @@ def advise(
     catalog = Catalog.shipped()
     where = catalog.machine(machine)
     counts, paths = _by_threads(path)
+    if len(counts) == 1:
+        check_request(machine, policies)
     recording = load(paths[0])
     asked = goal_of(recording, where, goal, governor)
     tell("replaying on the recording's own cores, on others and on one")
@@ -320,8 +338,6 @@ def advise(
     if asked.name != "time" and tuple(policies) == POLICIES:
         policies = [*policies, *FOR_CLOCKS[: 1 + has_power(where)]]
     names = list(dict.fromkeys([BASELINE, *policies]))
-    if len(names) == len(paths) == 1 and not core_sets(where):
-        raise InputError(f"{BASELINE} is the baseline: name a policy that it is compared with")
     info = json.loads(recording.info)
     known = known_speedup(info, catalog, machine, speedup, usual_speedup)
     conditions = pose(catalog, recording, paths[0], known)
@@ -343,7 +359,7 @@ def advise(
             tell(f"the same if it gains {word} from fast cores")
             other = pose(catalog, recording, paths[0], known, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
-            best_if[word] = _choices(varied, metric)[0].policy
+            best_if[word] = best_of(_choices(varied, metric), choices[0].policy, margin)
     posed, left_out = _others(catalog, counts[1:], paths[1:], where, asked, known, anyway=anyway)
     usual = Setting(BASELINE, counts[0])
     trials = Trials(where, {counts[0]: conditions, **posed}, usual, metric, settings)
@@ -380,11 +396,17 @@ def advise(
         comparison=comparison,
         target=_target(info),
         model_error=errors,
-        verdict=decide(draws, of_policies),
+        of_policies=decide(draws, of_policies),
         found=found,
         usual=usual,
-        setting=decide(all_draws, of_setting, effort=lambda name: _effort(by_name[name], usual)),
+        verdict=decide(all_draws, of_setting, effort=lambda name: _effort(by_name[name], usual)),
     )
+
+
+def best_of(choices: Sequence[Choice], mine: str, margin: float) -> str:
+    """The best policy: mine if it is no worse than the first by more than the margin."""
+    changes = {choice.policy: choice.change.mean for choice in choices}
+    return mine if changes[mine] <= (1 + changes[choices[0].policy]) * (1 + margin) - 1 else choices[0].policy
 
 
 def _effort(setting: Setting, usual: Setting) -> int:

@@ -44,7 +44,7 @@ class Reason:
 def text_of(path: Path, reason: Reason) -> str:
     """A reason as an error of a file."""
     instead = f"{reason.instead}, or use --anyway" if reason.instead else "--anyway takes it as it is"
-    return f"{path}: {reason.why}: no basis of advice ({instead})"
+    return f"{path} is no basis of advice: {reason.why} ({instead})"
 
 
 def reasons_before(recording: Recording) -> list[Reason]:
@@ -86,7 +86,7 @@ def _replayed(recording: Recording, checked: Check, goal: Goal) -> Iterator[Reas
     if checked.violations:
         more = len(checked.violations) - 1
         others = f" (and {more} more)" if more else ""
-        yield Reason(f"its replay is defective: {checked.violations[0]}{others}")
+        yield Reason(f"in its replay, {checked.violations[0]}{others}")
     if goal.name != "time":
         return
     if checked.follows < FOLLOWS_MIN:
@@ -115,9 +115,9 @@ def _miss(recording: Recording, checked: Check) -> Reason:
         causes.append(f"other programs took {info['foreign']:.0%} of the CPUs' time meanwhile")
     if (info["slowdown"] or 1.0) > SLOWDOWN_MAX:
         causes.append(f"recording made it {info['slowdown']:.2f} times as slow")
-    why = "; ".join(causes) or "for reasons that the recording does not tell"
+    why = f"because {' and '.join(causes)}" if causes else "for reasons that the recording does not tell"
     return Reason(
-        f"its replay on the recording's own cores takes {checked.replayed_s:.3g} s, the program took "
-        f"{checked.recorded_s:.3g} s: too far apart for advice: {why}",
-        f"record it again on a quiet computer; {FIRST_CHOICE} is the first choice where nothing was compared",
+        f"its replay on its own cores takes {checked.replayed_s:.3g} s where the program took "
+        f"{checked.recorded_s:.3g} s, {why}",
+        f"record it again on a quiet computer, or take {FIRST_CHOICE}, the best policy on average",
     )

@@ -25,8 +25,9 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
     behind = comparing.page(runs, asked) if runs else None
     name = f"{values['program']} on {values['machine']}"
     answer, certainty = _answer(values, name)
+    of_settings, of_policies = _settings(values), _table(values)
     sections = [
-        _settings(values),
+        Section("Policies on all cores", (of_policies,)) if of_settings else None,
         Section(
             "The replay",
             (Facts(tuple(_facts(values))), *((Notes(tuple(values["notes"])),) if values["notes"] else ())),
@@ -40,15 +41,15 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
     return Page(
         f"Advice: {name}",
         answer,
-        (_table(values), *(behind.blocks[1:] if behind else ())),
+        (of_settings or of_policies, *(behind.blocks[1:] if behind else ())),
         tuple(section for section in sections if section),
         behind.groups if behind else (),
         certainty=certainty,
     )
 
 
-def _settings(values: Values) -> Section | None:
-    """What threads, cores and clocks make of the program, beside policies."""
+def _settings(values: Values) -> Table | None:
+    """All settings that were tried, the advised one in bold; earlier versions have saved none."""
     tried = values.get("settings", ())
     rows = [
         Row(
@@ -76,9 +77,7 @@ def _settings(values: Values) -> Section | None:
         Head(_metric(values).lower()),
     )
     note = f"Against {values['usual']} on all cores; {MINUS} is better. Without ±: a single draw has ruled it out."
-    return Section(
-        "Threads, cores, policy", (Table("All settings that were tried", heads, tuple(rows), note),)
-    )
+    return Table("All settings that were tried", heads, tuple(rows), note)
 
 
 def _extra(each: Values) -> str:

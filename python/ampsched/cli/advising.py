@@ -341,7 +341,7 @@ def _notes(advice: Advice) -> dict[Setting, str]:
         (each.setting for each in advice.found.tried if each.setting.name == advice.verdict.best), None
     )
     if best is not None and best != usual:
-        notes[best] = "best" if advice.is_worth_it else "nearest to better"
+        notes[best] = "best" if advice.is_worth_it else "nearest"
     if advice.is_worth_it:
         notes[advice.advised] = "advised"
     return notes
@@ -389,10 +389,12 @@ def _change(advice: Advice, tried: Tried) -> str:
 
 
 def _sensitivity(advice: Advice) -> str:
-    """Whether the best policy would be another one if the program's speed-up were."""
+    """What the advised setting would change, and which policy would be best, if the speed-up were another."""
+    unit = "points" if advice.metric.is_share else "%"
+    gains = [f"{100 * each.mean:+.1f} {unit} if it gains {word}" for word, each in advice.change_if.items()]
+    told = [f"{advice.advised.name}: {', '.join(gains)} from fast cores"] if gains else []
     others = {word: name for word, name in advice.best_if.items() if name != advice.best.policy}
-    if not advice.best_if:
-        return ""
-    if not others:
-        return "; the best policy is the same if it gains little or much from fast cores"
-    return "; " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())
+    told += [f"the best policy is then {name} (gains {word})" for word, name in others.items()]
+    if advice.best_if and not others:
+        told.append("the best policy is the same if it gains little or much from fast cores")
+    return "".join(f"; {each}" for each in told)

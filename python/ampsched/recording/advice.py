@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ POLICIES = (
 alone and need neither a power model nor a training."""
 FOR_CLOCKS = ("gts", "eas")
 """What is compared besides if the goal is not time: policies of phones; the second needs a power model."""
-SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
+EXTREMES = {"little": "canneal", "much": "freqmine"}
 """Shipped profiles near both ends of the speed-ups: what if the program gains less, or more, from fast cores?"""
 
 UNLIKE = 1000
@@ -113,6 +113,7 @@ class Advice:
         baseline_value: What is compared, under the baseline.
         speedup: What is known of the program's speed-up, in words.
         best_if: The best policy if the program gains little, and if it gains much from fast cores.
+        change_if: What the advised setting changes in these cases.
         shared: Share of the program's work that several threads do up to a barrier or in a parallel region: 0 to 1.
         is_openmp: Whether it has parallel regions of OpenMP.
         loops: What other schedules of its loops would gain, the best first; none if it has hardly any.
@@ -152,6 +153,7 @@ class Advice:
     usual: Setting
     conditions: tuple[str, ...]
     clocks: str = ""
+    change_if: Mapping[str, Estimate] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     overridden: tuple[str, ...] = ()
 
@@ -257,6 +259,7 @@ class Advice:
             "model_error": self.model_error.to_dict(),
             "speedup": self.speedup,
             "best_if": self.best_if,
+            "change_if": {word: each.mean for word, each in self.change_if.items()},
             "equals": list(self.equals),
             "loops": {"share": self.shared, "schedules": [each.to_dict() for each in self.loops]},
             "notes": [*self.notes, *self.left_out],
@@ -355,7 +358,7 @@ def advise(
     choices = _choices(comparison, metric)
     best_if: dict[str, str] = {}
     if known.ratio is None and choices:
-        for word, like in (("little", SLOW_PROFILE), ("much", FAST_PROFILE)):
+        for word, like in EXTREMES.items():
             tell(f"the same if it gains {word} from fast cores")
             other = pose(catalog, recording, paths[0], known, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
@@ -375,7 +378,7 @@ def advise(
         is_policy = by_name[name].policy != BASELINE
         return of_policies if is_policy or of_policies is None else setting_errors()
 
-    return Advice(
+    advice = Advice(
         name=info["name"],
         machine=comparison.mixes()[0][0],
         goal=asked,
@@ -401,6 +404,22 @@ def advise(
         usual=usual,
         verdict=decide(all_draws, of_setting, effort=lambda name: _effort(by_name[name], usual)),
     )
+    if known.ratio is not None or advice.advised == usual:
+        return advice
+    tell("the advised setting if the program gains little or much from fast cores")
+    return replace(advice, change_if={word: _change_if(trials, advice.advised, word) for word in EXTREMES})
+
+
+def _change_if(trials: Trials, setting: Setting, word: str) -> Estimate:
+    """What a setting changes by a single draw if the program gains so from fast cores."""
+    asked = {each: trials.posed[each] for each in (trials.usual.threads, setting.threads)}
+    posed = {
+        threads: pose(each.catalog, each.recording, each.path, each.speedup, like=EXTREMES[word])
+        for threads, each in asked.items()
+    }
+    varied = Trials(trials.machine, posed, trials.usual, trials.metric, trials.options)
+    varied.run([trials.usual, setting], 1)
+    return varied.tried(setting).change
 
 
 def best_of(choices: Sequence[Choice], mine: str, margin: float) -> str:

@@ -162,6 +162,10 @@ def _facts(values: Values) -> list[tuple[str, str]]:
         *([("the model's own error", values["model_error"]["text"])] if "model_error" in values else []),
     ]
     rows += [(f"if it gains {word}", f"{policy} is best") for word, policy in values["best_if"].items()]
+    rows += [
+        (f"{values['advised']} if it gains {word}", percent(change))
+        for word, change in values.get("change_if", {}).items()
+    ]
     loops = values.get("loops", {"schedules": ()})
     rows += [
         (

@@ -166,7 +166,7 @@ def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: fl
             "program bad: cannot be run: /nonexistent: there is no such program",
         ),
         ("/etc/passwd", ["default"], "program bad: cannot be run: /etc/passwd: is not executable"),
-        ("true", ["default", "prop-spp"], 'under prop-spp: .*policy "prop-spp" does not exist'),
+        ("true", ["default", "prop-spp"], 'under prop-spp: .*unknown policy "prop-spp"'),
         ("true", ["default", "hsp:no=1"], "under hsp:no=1: .*no"),
         ("true", ["default", "colab"], "under colab: policy: colab: cannot be run by the daemon"),
         ("true", ["default", "scx_no 'x"], 'policy "scx_no \'x": No closing quotation'),

@@ -74,12 +74,12 @@ def test_policies_of_both_levels_are_compared_from_the_command_line(
         (
             "fluidanimat",
             "fifo",
-            'p.toml:4: regions.r: task program "fluidanimat" does not exist (did you mean "fluidanimate"?)',
+            'p.toml:4: regions.r: unknown task program "fluidanimat" (did you mean "fluidanimate"?)',
         ),
         (
             "graphs/g.csv",
             "hefty",
-            'p.toml:4: regions.r: task policy "hefty" does not exist (did you mean "heft"?)',
+            'p.toml:4: regions.r: unknown task policy "hefty" (did you mean "heft"?)',
         ),
     ],
 )

@@ -202,7 +202,7 @@ impl Params {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// Nothing of that kind has that name.
-    #[error("{kind} {name:?} does not exist ({hint})")]
+    #[error("unknown {kind} {name:?} ({hint})")]
     Unknown {
         /// `policy` or `governor`.
         kind: &'static str,
@@ -355,7 +355,7 @@ mod tests {
         let error = values(&[("lo\nad", 1.0)]).unwrap_err();
         assert_eq!(error, r#"governor test has no parameter "lo\nad" (did you mean "load"?)"#);
         let error = unknown("policy", "x\ry\u{1b}", ["cfs"]).to_string();
-        assert_eq!(error, r#"policy "x\ry\u{1b}" does not exist (known: cfs)"#);
+        assert_eq!(error, r#"unknown policy "x\ry\u{1b}" (known: cfs)"#);
     }
 
     #[test]

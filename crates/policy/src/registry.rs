@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn errors_name_the_nearest() {
         let error = build_policy("cfss", &[]).err().unwrap();
-        assert_eq!(error.to_string(), "policy \"cfss\" does not exist (did you mean \"cfs\"?)");
+        assert_eq!(error.to_string(), "unknown policy \"cfss\" (did you mean \"cfs\"?)");
         let error = build_policy("cfs", &[("latncy_ms".into(), 1.0)]).err().unwrap();
         assert_eq!(
             error.to_string(),

@@ -160,7 +160,7 @@ fn errors_name_governor_cluster_and_machine() {
     assert_eq!(error(&["powersave", "ondemand"]), "two governors are given for all clusters");
     assert_eq!(
         error(&["ondeman"]),
-        "governor \"ondeman\" does not exist (did you mean \"ondemand\"?)"
+        "unknown governor \"ondeman\" (did you mean \"ondemand\"?)"
     );
 }
 

@@ -100,7 +100,7 @@ mod tests {
         };
         assert_eq!(
             error_of("hefft", "", 0.0),
-            "task policy \"hefft\" does not exist (did you mean \"heft\"?)"
+            "unknown task policy \"hefft\" (did you mean \"heft\"?)"
         );
         assert_eq!(
             error_of("cats", "stael", 1.0),

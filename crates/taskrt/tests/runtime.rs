@@ -286,7 +286,7 @@ fn errors_say_what_to_do() {
     let error_of = |config: &Config| Runtime::new(config).err().expect("an error").to_string();
     let one = Config::new(Cores::parse("core=0").unwrap());
     let unknown = Config { policy: "hefft".into(), ..one.clone() };
-    assert_eq!(error_of(&unknown), "task policy \"hefft\" does not exist (did you mean \"heft\"?)");
+    assert_eq!(error_of(&unknown), "unknown task policy \"hefft\" (did you mean \"heft\"?)");
     let absent = Config::new(Cores::parse("core=1023").unwrap());
     let text = error_of(&absent);
     assert!(text.starts_with("pinning a worker to CPU 1023: "), "{text}");

@@ -441,7 +441,7 @@ fn bad_input_is_one_line_that_names_it() {
     for (arguments, expected) in [
         (
             &["--policy=prop-spp", "--", "true"][..],
-            "policy \"prop-spp\" does not exist (did you mean",
+            "unknown policy \"prop-spp\" (did you mean",
         ),
         (
             &["--policy=hsp"],

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn errors_name_policy_parameter_and_value() {
         for (text, more, expected) in [
-            ("wsh", None, "--policy: policy \"wsh\" does not exist (did you mean \"wash\"?)"),
+            ("wsh", None, "--policy: unknown policy \"wsh\" (did you mean \"wash\"?)"),
             (
                 "mine.py:Fast",
                 None,

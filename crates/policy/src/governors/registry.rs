@@ -81,7 +81,7 @@ mod tests {
     fn errors_name_the_nearest_and_the_limit() {
         assert_eq!(
             refused("ondeman", &[]),
-            "governor \"ondeman\" does not exist (did you mean \"ondemand\"?)"
+            "unknown governor \"ondeman\" (did you mean \"ondemand\"?)"
         );
         assert_eq!(
             refused("ondemand", &[("up_treshold", 80.0)]),

@@ -151,11 +151,12 @@ class Comparison:
         column = curves.column_of(parameters, self.over)
         if column is None:
             return []
-        cases = [
-            curves.Case(*key, tuple(per_seed(runs, self.decisive(*key[:2]).value)))
-            for key, runs in self.by_case().items()
-        ]
-        return curves.panels(cases, parameters, column)
+        return curves.panels([self._case(*key) for key in self.by_case()], parameters, column)
+
+    def _case(self, machine: str, workload: str, policy: str) -> curves.Case:
+        runs, metric = self.select(machine, workload, policy), self.decisive(machine, workload)
+        work = 0.0 if metric is WORK_DONE else fmean(instructions(run) for run in runs)
+        return curves.Case(machine, workload, policy, tuple(per_seed(runs, metric.value)), (), work)
 
     def told(self, panel: curves.Panel) -> list[str]:
         """What there is to say along a parameter: the best value of each policy, and the best policies."""
@@ -165,10 +166,10 @@ class Comparison:
             panel, metric.name, metric.text, more_is_better=metric.more_is_better, margin=self.margin
         )
         if len(mixes) == 1 or len(self.policies) == 1:
-            return [best]
+            return [best] if best else []
         verdicts = [(parameters.values(*mix).get(panel.column), self.verdict(*mix)) for mix in mixes]
         known = [(value, verdict) for value, verdict in verdicts if isinstance(value, float)]
-        return [best, curves.best_policies(panel, known)]
+        return [*([best] if best else []), curves.best_policies(panel, known)]
 
     def sentences(self, machine: str, workload: str) -> list[str]:
         """The verdict of a mix in lines, see `ampsched.uncertainty.sentences`; of recordings that allow none, why."""

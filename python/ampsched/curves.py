@@ -9,6 +9,9 @@ from ampsched.parameters import AXES, Parameters, shown, without
 from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import Verdict, judge
 
+SAME_WORK = 0.02
+"""Work that differs by no more than this is the same: waiting that spins is work, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -20,6 +23,7 @@ class Case:
         policy: The policy.
         draws: What decides, of each seed, in ascending order of seeds.
         place: What else tells it apart, such as a governor.
+        work: Work that the programs do, in instructions; 0 where how much they do is what decides.
     """
 
     machine: str
@@ -27,6 +31,7 @@ class Case:
     policy: str
     draws: tuple[float, ...]
     place: tuple[str, ...] = ()
+    work: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,14 @@ class Panel:
         """Such as ``ferret on 2B2S``."""
         return ", ".join([f"{self.workload} on {self.machine}", *self.place])
 
+    @property
+    def changes_work(self) -> bool:
+        """Whether programs have more to do with some values than with others, so that none of them is the best."""
+        if not self.column.startswith("workload:"):
+            return False
+        each = [[case.work for _, case in line.points] for line in self.lines]
+        return any(max(works) > (1 + SAME_WORK) * min(works) for works in each)
+
     def mixes(self) -> list[tuple[str, str]]:
         """Its pairs of machine and workload, in the order of the values."""
         found = {
@@ -121,7 +134,9 @@ def _line(policy: str, by_value: Mapping[float | None, Case]) -> Line:
 def best_values(
     panel: Panel, name: str, text: Callable[[float], str], *, more_is_better: bool, margin: float
 ) -> str:
-    """Which value of the parameter is best under each policy, in a sentence.
+    """Which value of the parameter is best under each policy, in a sentence; empty if none is.
+
+    With more work everything takes longer: of a parameter that sets how much there is, no value is the best.
 
     Args:
         panel: The results.
@@ -130,6 +145,8 @@ def best_values(
         more_is_better: Whether more of it is better.
         margin: By how much worse other values may be and still count as no worse.
     """
+    if panel.changes_work:
+        return ""
     told = []
     for line in (line for line in panel.lines if line.is_curve):
         draws = {shown(value): case.draws for value, case in line.points}

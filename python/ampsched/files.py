@@ -11,6 +11,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _DRAFT = ".draft"
 """How names of files end that are not written to their end yet."""
+_START_BYTES = 4096
+"""So much of a file says whose it is."""
 _CELL_BYTES = 8
 """Of a table in memory."""
 
@@ -152,7 +155,13 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
     except OSError as error:
         if error.filename is not None and not str(error.filename).endswith(_DRAFT):
             raise
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+        raise OSError(error.errno, f"{error.strerror or error}{_without_folder(path)}", str(path)) from None
+
+
+def _without_folder(path: str | Path) -> str:
+    """What to do where the folder of a file is missing, behind an error about the file; else empty."""
+    folder = Path(path).parent
+    return "" if os.path.lexists(folder) else f" (there is no folder {folder}: make it first)"
 
 
 def _mode(path: str | Path) -> int | None:
@@ -178,6 +187,31 @@ def _beside(target: Path, mode: int | None) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """How a file of this package is known.
+
+    Attributes:
+        name: What it is called.
+        mark: What stands near the beginning of every one.
+    """
+
+    name: str
+    mark: bytes
+
+    def has_made(self, path: Path) -> bool:
+        """Whether it is such a file, or empty."""
+        with path.open("rb") as file:
+            start = file.read(_START_BYTES)
+        return not start or self.mark in start
+
+
+PAGE = Ours("report", b'<meta name="generator" content="ampsched ')
+"""What every page says."""
+PROOF = Ours("report", b'"format": "ampsched-proof"')
+EXECUTIONS = Ours("table of executions", b"task,kind,worker,start_s,end_s\n")
 
 
 class _NotWrittenError(Exception):
@@ -269,13 +303,27 @@ def check_suffix(what: str, path: Path | None, *suffixes: str) -> None:
         raise InputError(f"{what} {path} does not end with {' or '.join(suffixes)}")
 
 
-def check_target(what: str, path: Path | None) -> None:
-    """Refuses a folder as a file to write, and links that go in a circle, before anything long begins.
+def check_target(what: str, path: Path | None, ours: Ours | None = None) -> None:
+    """Refuses what cannot be written, or shall not be replaced, before anything long begins.
+
+    Args:
+        what: The option that names it.
+        path: The file, if one is named.
+        ours: How files are known that may be replaced; by default any may be. Empty ones always may.
 
     Raises:
-        InputError: If there is a path, and it is a folder.
+        InputError: If there is a path, and it is a folder, its folder is missing, or it is a file of somebody else.
         OSError: If what stands there cannot be looked at; the error names it.
     """
     mode = None if path is None else _mode(path)
-    if mode is not None and stat.S_ISDIR(mode):
+    if path is None or (mode is None and os.path.lexists(path.parent)):
+        return
+    if mode is None:
+        raise InputError(f"{what} {path}: there is no folder {path.parent} (make it first)")
+    if stat.S_ISDIR(mode):
         raise InputError(f"{what} {path}: is a folder")
+    if ours is not None and stat.S_ISREG(mode) and not ours.has_made(path):
+        raise InputError(
+            f"{what} {path}: is there already and is no {ours.name} that ampsched has written, so it is not replaced "
+            "(name another file, or remove this one)"
+        )

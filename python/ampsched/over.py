@@ -9,6 +9,7 @@ from typing import Any
 
 from ampsched._core import InputError, Machine
 from ampsched.catalog import Catalog, split_shares
+from ampsched.naming import unknown
 from ampsched.parameters import Axis, split
 from ampsched.policy import Policy, numbers_of, policy_info
 from ampsched.policy_file import is_file, load
@@ -91,9 +92,9 @@ class Over:
             InputError: If nothing has such a parameter, several have it, or it is set already.
         """
         known = list(_known(machines, workloads, policies, catalog))
-        found = [each for each in known if self.key in (each.name, each.full)]
+        found = [each for each in known if not each.fixed and self.key in (each.name, each.full)]
         if not found:
-            raise InputError(f'over: unknown parameter "{self.key}" ({_listed(known)})')
+            raise self._unknown(known)
         owners = list(dict.fromkeys(each.full for each in found))
         if len(owners) > 1:
             raise InputError(f'over: "{self.key}" may be {" or ".join(owners)}: which?')
@@ -112,6 +113,18 @@ class Over:
             for axis, some in lists.items()
         }
         return Varied(made["machine"], made["workload"], made["policy"], one.column)
+
+    def _unknown(self, known: Sequence[_Known]) -> InputError:
+        """The error about a parameter that nothing has: what was perhaps meant, else those of its owner, else all."""
+        owner, _, name = self.key.rpartition(":")
+        mine = [each for each in known if owner in (each.owner, each.of)] if owner else []
+        fixed = [each for each in mine or known if each.fixed]
+        for each in fixed:
+            if self.key in (each.name, each.full):
+                return InputError(f'over: "{self.key}" cannot be varied: {each.fixed}')
+        can = [each for each in mine or known if not each.fixed]
+        what, name = (f"parameter of {owner}", name) if mine else ("parameter", self.key)
+        return InputError(f"over: {unknown(what, name, [each.name for each in can], _listed(can))}")
 
     def _each(self, one: _Known, given: object) -> list[object]:
         if isinstance(given, Machine):
@@ -133,6 +146,8 @@ class _Known:
     of: str
     """In words."""
     name: str
+    fixed: str = ""
+    """Why it has a single value; else empty."""
 
     @property
     def full(self) -> str:
@@ -156,8 +171,12 @@ def _known(
     for number, each in enumerate(machines):
         machine = catalog.machine(each)
         for end in ("", CLOCK):
-            for cluster, *_ in machine.clusters:
-                yield _Known("machine", number, "machine", machine.name, f"{cluster}{end}")
+            for place, (cluster, *_) in enumerate(machine.clusters):
+                clocks = machine.frequencies_mhz(place) if end else []
+                one = (
+                    f"{cluster} of {machine.name} has one clock, {clocks[0]} MHz" if len(clocks) == 1 else ""
+                )
+                yield _Known("machine", number, "machine", machine.name, f"{cluster}{end}", one)
     for number, each in enumerate(policies):
         name, names = _of_policy(each)
         for parameter in names:

@@ -143,7 +143,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "trace into nowhere": (
         ("simulate", *MIX, "--trace", "no/folder/t.pftrace"),
-        "no/folder/t.pftrace: No such file",
+        "--trace no/folder/t.pftrace: there is no folder no/folder (make it first)",
     ),
     "no time": (("simulate", *MIX, "--until-ms", "0"), "until_ms = 0 is not above 0"),
     "no repetitions": (

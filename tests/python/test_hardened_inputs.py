@@ -14,6 +14,8 @@ import ampsched
 from ampsched import files
 from ampsched._core import DATA_BYTES_MAX, DESCRIPTION_BYTES_MAX
 from ampsched.cli import render
+from ampsched.files import EXECUTIONS, PROOF
+from ampsched.proving.report import write_report
 
 ONE_TASK = "a,1,,\n"
 
@@ -167,7 +169,46 @@ def test_low_a_folder_that_is_not_there_is_told_with_the_files_name(
 ) -> None:
     path = tmp_path / "none" / "x.pftrace"
     ended = ampsched_here("simulate", "-m", "2B2S", "-w", "sync-1", "--trace", str(path))
-    assert (ended.code, ended.err) == (2, f"error: {path}: No such file or directory\n")
+    hint = f"there is no folder {path.parent} (make it first)"
+    assert (ended.code, ended.err) == (2, f"error: --trace {path}: {hint}\n")
+
+
+FOREIGN = {
+    "page": ("compare -m 2B2S -w sync-1 -p cfs,rr -r 1 --html FILE", "notes.html", "report"),
+    "page of saved results": ("report none.json --html FILE", "notes.html", "report"),
+    "table": ("tasks schedule g.csv --csv FILE", "notes.csv", "table of executions"),
+    "proof": ("advise --check --report FILE -- true", "notes.json", "report"),
+}
+
+
+@pytest.mark.parametrize(("line", "name", "what"), FOREIGN.values(), ids=FOREIGN)
+def test_low_somebody_elses_file_is_not_replaced_by_a_report(
+    ampsched_here: Ampsched, tmp_path: Path, line: str, name: str, what: str
+) -> None:
+    path = tmp_path / name
+    path.write_text("my notes")
+    ended = ampsched_here(*line.replace("FILE", str(path)).split())
+    assert ended.code == 2
+    assert f"{path}: is there already and is no {what} that ampsched has written" in ended.err
+    assert path.read_text() == "my notes"
+
+
+def test_low_an_earlier_report_and_an_empty_file_are_replaced(
+    ampsched_here: Ampsched, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.html"
+    path.touch()
+    for seed in ("1", "2"):
+        line = f"compare -m 2B2S -w sync-1 -p cfs,rr --no-limits --seed {seed} --html {path}"
+        assert ampsched_here(*line.split()).code == 0
+        assert f"--seed {seed}" in path.read_text("utf-8")
+
+
+def test_low_marks_of_files_are_in_them(tmp_path: Path) -> None:
+    ampsched.run_tasks("fluidanimate:frames=2", "2x2", "heft").to_polars().write_csv(tmp_path / "e.csv")
+    assert EXECUTIONS.has_made(tmp_path / "e.csv")
+    write_report([], tmp_path / "p.json")
+    assert PROOF.has_made(tmp_path / "p.json")
 
 
 # Names and terminals

@@ -1,6 +1,7 @@
 """Results along a parameter, and names that tell files apart."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -38,11 +39,18 @@ def test_ranges_have_these_values(text: str, values: str) -> None:
         ("n=1..4x1", "factor = 1 is not above 1"),
         ("n=1,1", "names 1 twice"),
         ("n=a", "is no number and no range"),
-        ("m=1..4", "there are n, queries of ferret; big, little, big@, little@ of 2B2S"),
+        ("m=1..4", "there are n, queries of ferret; big, little of 2B2S; latency_ms"),
+        ("quries=1..4", 'unknown parameter "quries" (did you mean "queries"?)'),
+        (
+            "cfs:nope=1,2",
+            'of cfs "nope" (there are latency_ms, min_granularity_ms, wakeup_granularity_ms of cfs)',
+        ),
+        ("cfs:latency=1,2", 'unknown parameter of cfs "latency" (did you mean "latency_ms"?)'),
+        ("big@=600,800", '"big@" cannot be varied: big of 2B2S has one clock, 2000 MHz'),
     ],
 )
 def test_what_is_no_range_or_parameter_is_refused(text: str, what: str) -> None:
-    with pytest.raises(InputError, match=what.replace("(", "[(]")):
+    with pytest.raises(InputError, match=re.escape(what)):
         ampsched.compare("2B2S", "ferret", ["cfs"], over=text)
 
 
@@ -52,6 +60,28 @@ def test_a_parameter_is_a_column_and_has_a_best_value_under_each_policy() -> Non
     assert [row["workload:n"] for row in found.rows()] == [1.0, 1.0, 4.0, 4.0]
     (panel,) = found.panels()
     assert "turnaround is best at n = 4 under cfs" in found.told(panel)[0]
+
+
+def test_no_amount_of_work_is_the_best() -> None:
+    found = ampsched.compare(
+        "2B2S", "ferret", ["cfs", "rr"], over="queries=5,10", repeat=1, core_order="as-is"
+    )
+    (panel,) = found.panels()
+    assert panel.changes_work
+    assert [line.is_curve for line in panel.lines] == [True, True]
+    (told,) = found.told(panel)
+    assert "is best at" not in told
+    alone = ampsched.compare("2B2S", "ferret", ["cfs"], over="queries=5,10", repeat=1, core_order="as-is")
+    assert alone.told(alone.panels()[0]) == []
+
+
+def test_a_trace_is_of_one_value(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    trace = str(tmp_path / "x.pftrace")
+    made = ampsched_here(
+        "compare", "-m", "2B2S", "-w", "ferret", "-p", "cfs", "--over", "n=1,2", "--trace", trace
+    )
+    assert made.code == 2
+    assert "leave out --over n=1,2" in made.err
 
 
 def test_verdicts_have_the_same_word_in_every_format(ampsched_here: Ampsched) -> None:

@@ -256,7 +256,7 @@ def test_wrong_files(
         (("run", "small.csv", "-p", "fifo,"), '--policy "fifo," has an empty item'),
         (("run", "small.csv", "--grab-us", "1,x"), '"x" is not a number'),
         (("run", "small.csv", "--bandwidth-mb-s", "0"), "bandwidth_mb_s = 0 is not above 0"),
-        (("schedule", "small.csv", "--gantt", "no/g.svg"), "no/g.svg: No such file"),
+        (("schedule", "small.csv", "--gantt", "no/g.svg"), "no/g.svg: there is no folder no"),
         (("convert", "small.csv", "out.xml"), 'out.xml: unknown format of a task graph: ".xml"'),
         (("describe",), "GRAPH"),
         (("describe", "feret"), 'unknown task program "feret" (did you mean "ferret"?)'),

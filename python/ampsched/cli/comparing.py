@@ -77,7 +77,8 @@ def compare(
         machines, workloads, texts, column = varied.machines, varied.workloads, varied.policies, varied.column
     policies = [PolicySpec.of(each) for each in texts]
     if trace and (len(machines) > 1 or len(workloads) > 1):
-        raise InputError("--trace needs a single machine and a single workload")
+        hint = f" (leave out --over {over}, or have one value, such as ferret:n=4)" if over else ""
+        raise InputError(f"--trace needs a single machine and a single workload{hint}")
     perfetto.check(open_, trace)
     if open_ and len(policies) > 1:
         raise InputError("--open shows one trace (give one --policy, or leave out --open)")

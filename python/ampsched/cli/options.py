@@ -9,7 +9,7 @@ import typer
 from ampsched._core import InputError
 from ampsched.catalog import THIS, Catalog
 from ampsched.cli.completing import listed, parametrised
-from ampsched.files import check_suffix, check_target
+from ampsched.files import PAGE, check_suffix, check_target
 from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.policy import policies
@@ -178,14 +178,12 @@ def _check_html(html: Path | None) -> Path | None:
     """Refuses what could not be written in the end, before anything long begins.
 
     Raises:
-        InputError: If the name does not say HTML, or the file cannot be written.
+        InputError: If the name does not say HTML, the file cannot be written, or is something else than a report.
     """
     if html is None:
         return None
     check_suffix("--html", html, ".html", ".htm")
-    check_target("--html", html)
-    if not html.parent.is_dir():
-        raise InputError(f"--html {html}: there is no folder {html.parent}")
+    check_target("--html", html, PAGE)
     if not os.access(html if html.exists() else html.parent, os.W_OK):
         raise InputError(f"--html {html}: cannot be written: Permission denied")
     return html
@@ -197,7 +195,8 @@ Html = Annotated[
         "--html",
         metavar="FILE",
         callback=_check_html,
-        help="Write a report to this .html file: one page for any browser, which needs no other file.",
+        help="Write a report to this .html file: one page for any browser, which needs no other file. "
+        "It takes the place of an earlier report, of nothing else.",
         rich_help_panel="Output",
     ),
 ]

@@ -17,7 +17,7 @@ from ampsched.cli.consoles import errors
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
 from ampsched.cli.typed import runnable
-from ampsched.files import check_target, check_writable
+from ampsched.files import PROOF, check_target, check_writable
 from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
@@ -200,11 +200,11 @@ def check_report(report: Path | None) -> None:
     """Tries whether the file can be written.
 
     Raises:
-        InputError: It is a folder.
+        InputError: It is a folder, its folder is missing, or it is something else than a report.
         OSError: It cannot be written.
     """
     if report is not None:
-        check_target("--report", report)
+        check_target("--report", report, PROOF)
         check_writable(report)
 
 

@@ -16,7 +16,7 @@ from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.drawing import check_matplotlib
-from ampsched.files import check_suffix
+from ampsched.files import check_suffix, check_target
 from ampsched.settings import SweepSettings, declared
 from ampsched.statistics import Estimate
 from ampsched.sweeps.measures import MEASURES, measure
@@ -172,6 +172,7 @@ def sweep(
     for name in fronts:
         measure(name)
     check_suffix("--plot", plot, ".svg", ".png")
+    check_target("--plot", plot)
     if plot:
         check_matplotlib()
     machines, policies = options.split(machine, "machine"), options.split(policy, "policy")

@@ -12,7 +12,7 @@ from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.completing import parametrised
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
-from ampsched.files import check_suffix, write_csv
+from ampsched.files import EXECUTIONS, check_suffix, check_target, write_csv
 from ampsched.settings import GraphSettings, TaskSettings, only
 from ampsched.tasks import (
     GANTT_SUFFIXES,
@@ -164,6 +164,8 @@ def schedule(
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
+    check_target("--gantt", gantt)
+    check_target("--csv", csv, EXECUTIONS)
     perfetto.check(open_, trace)
     loaded = task_graph(graph, **only(GraphSettings, settings))
     made = run_tasks(loaded, workers, policy, **settings)
@@ -201,6 +203,7 @@ def draw(
 ) -> None:
     """Show what real workers have executed: print it, draw it, or make a task graph of it that can be simulated."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
+    check_target("--gantt", gantt)
     perfetto.check(open_, trace)
     made = read_recording(recording)
     if graph:

@@ -6,6 +6,7 @@ import os
 import platform
 import random
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -13,13 +14,14 @@ import pytest
 
 from ampsched import Catalog, InputError
 from ampsched.cli import main
-from ampsched.cli.proving import Checked, check_report, write
+from ampsched.cli.proving import Checked, check_report, summary, write
 from ampsched.proving import energy, programs
 from ampsched.proving.energy import find_meter
 from ampsched.proving.measuring import WANTED, Measured, looks, measure, ratio, run
-from ampsched.proving.report import OWN, Proof, report_text
-from ampsched.proving.selftest import settings_of
+from ampsched.proving.report import OWN, Proof, errors_of, report_text
+from ampsched.proving.selftest import Selftest, settings_of
 from ampsched.recording.cores import Cores
+from ampsched.recording.model_error import model_error_of, setting_errors
 from ampsched.recording.setting import Setting
 from ampsched.statistics import Estimate
 
@@ -149,6 +151,34 @@ def test_what_was_checked_is_told() -> None:
     assert Checked().lines() == ["checked here: nothing, as no other setting is advised that could run"]
 
 
+def test_a_self_test_says_what_its_numbers_mean_and_what_is_not_known() -> None:
+    late = replace(MEASURED, is_known=False, foreign=0.3)
+    rows = (
+        Proof("threads", "queue", Setting("colab"), -0.2, (-0.4, -0.1), MEASURED),
+        Proof("threads", "barriers", Setting(), -0.3, (-0.4, -0.25), late),
+    )
+    lines = summary(Selftest(rows, ("sleeper, linux: the time was over",), "no meter"))
+    assert lines[0] == (
+        "Predicted times are 6.3% off on this computer on average, and -12.5% at worst (barriers, linux); "
+        "+: longer than measured."
+    )
+    assert lines[1].startswith("Elsewhere they were ")
+    assert lines[1].endswith("1 of 2 changes measured here lie within theirs.")
+    assert lines[2:] == [
+        "Not known to 2 %, as the time was over: barriers, linux",
+        "barriers: other programs took 30% of the CPUs",
+        "Energy: not measured: no meter",
+        "Left out: sleeper, linux: the time was over",
+    ]
+    assert summary(Selftest((), (), "no meter"))[0] == "Nothing was measured."
+
+
+def test_settings_and_policies_are_judged_by_errors_of_their_own() -> None:
+    known = model_error_of("threads")
+    assert errors_of(Setting(threads=4), known) == setting_errors()
+    assert errors_of(Setting("colab"), known) == known.of_changes
+
+
 @pytest.mark.parametrize(
     ("machine", "names"),
     [
@@ -173,6 +203,8 @@ def test_what_cannot_be_checked_is_refused(tmp_path: Path, capsys: pytest.Captur
         (["--check", "--goal", "energy", "--", "true"], "--check: it measures times, and the goal is energy"),
         (["--check", "x.ampr"], "--check: x.ampr is a recording"),
         (["--check", "--check-time", "0", "--", "true"], "--check-time 0 is not above 0"),
+        (["--check-time", "0", "--check", "--", "true"], "--check-time 0 is not above 0"),
+        (["--check-time", "9", "--", "true"], "--check-time 9: nothing is measured without --check"),
         (["--report", str(tmp_path / "r"), "--", "true"], "--report: there is nothing measured"),
     ]:
         with pytest.raises(SystemExit) as ended:

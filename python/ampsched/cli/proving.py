@@ -30,10 +30,26 @@ EXAMPLES = render.examples("ampsched selftest", "ampsched selftest --quick --rep
 TIME_S, QUICK_S = 600.0, 120.0
 REPORT = "Write a small file to attach to an issue: predictions, measurements, kinds of cores, version of the kernel; "
 _HOW: dict[str, Any] = {"rich_help_panel": "Prove it here"}
+
+
+def _needs_check(context: typer.Context, option: typer.CallbackParam, value: float) -> float:
+    """Refuses an option that is given without ``--check``, which is read first.
+
+    Raises:
+        InputError: It is.
+    """
+    source = context.get_parameter_source(option.name or "")
+    is_given = source is not None and source.name == "COMMANDLINE"
+    if is_given and not context.params.get("check"):
+        raise InputError(f"{option.opts[0]} {value:g}: nothing is measured without --check")
+    return value
+
+
 Asked = Annotated[
     bool,
     typer.Option(
         "--check",
+        is_eager=True,
         help="Then run it here, alternately as today and as advised, without input, and say what was measured.",
         **_HOW,
     ),
@@ -43,6 +59,7 @@ Seconds = Annotated[
     typer.Option(
         "--check-time",
         parser=options.number,
+        callback=_needs_check,
         metavar="X",
         help="How long --check may take, in s, about, unless the difference is known to 2 % before.",
         **_HOW,
@@ -108,16 +125,39 @@ def print_selftest(console: Console, found: Selftest) -> None:
             f"{each.error:+.1%}",
         )
     console.print(table)
-    inside, judged = found.inside
-    for line in (
-        f"Predicted times are {found.mean:.1%} off on this computer, at worst {found.worst:+.1%}",
-        f"changes of programs of these kinds in the shipped table: {found.shipped:.1%} off; {inside} of {judged} within "
-        "its bands",
-        *dict.fromkeys(_disturbed(each) for each in found.proofs if _disturbed(each)),
-        f"energy: {_energies(found.proofs) or found.meter}",
-        *(f"not measured: {each}" for each in found.left),
-    ):
+    for line in summary(found):
         console.print(line, soft_wrap=True, markup=False)
+
+
+def summary(found: Selftest) -> list[str]:
+    """What the table amounts to, for those who see it for the first time."""
+    late = [each for each in found.proofs if not each.measured.is_known]
+    return [
+        *(_exactness(found) if found.proofs else ["Nothing was measured."]),
+        *([f"Not known to 2 %, as the time was over: {_names(late)}"] if late else []),
+        *dict.fromkeys(_disturbed(each) for each in found.proofs if _disturbed(each)),
+        f"Energy: {_energies(found.proofs) or f'not measured: {found.meter}'}",
+        *(f"Left out: {each}" for each in found.left),
+    ]
+
+
+def _exactness(found: Selftest) -> list[str]:
+    """How far predictions are off here, and what that means for answers."""
+    worst, (inside, judged) = found.worst, found.inside
+    return [
+        f"Predicted times are {found.mean:.1%} off on this computer on average, and {worst.error:+.1%} at worst "
+        f"({_names([worst])}); +: longer than measured.",
+        f"Elsewhere they were {found.shipped:.1%} off, which is why ampsched advise states a range beside each "
+        f"prediction: {inside} of {judged} changes measured here lie within theirs.",
+    ]
+
+
+def _names(proofs: Sequence[Proof]) -> str:
+    """Programs, each with its settings."""
+    settings: dict[str, list[str]] = {}
+    for each in proofs:
+        settings.setdefault(each.program or "", []).append(each.advised.name)
+    return "; ".join(f"{program}, {', '.join(names)}" for program, names in settings.items())
 
 
 def _energies(proofs: Sequence[Proof]) -> str:
@@ -216,7 +256,7 @@ def prove(advice: Advice, command: list[str], time_s: float, output: Output) -> 
     """
     from ampsched.proving.energy import find_meter
     from ampsched.proving.measuring import measure
-    from ampsched.proving.report import Proof
+    from ampsched.proving.report import Proof, errors_of
 
     if advice.goal.name != "time":
         raise InputError(f"--check: it measures times, and the goal is {advice.goal.text} (see --goal)")
@@ -232,7 +272,7 @@ def prove(advice: Advice, command: list[str], time_s: float, output: Output) -> 
     finally:
         phases.end()
     errors = advice.model_error
-    band = errors.of_changes.band(predicted)
+    band = errors_of(advised, errors).band(predicted)
     return Checked(Proof(errors.kind, None, advised, predicted, band, measured), meter.name if meter else why)
 
 

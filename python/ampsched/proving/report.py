@@ -20,7 +20,10 @@ from ampsched.cpus import allowed_cpus
 from ampsched.files import write_text
 from ampsched.policy import policies
 from ampsched.proving.measuring import Measured
+from ampsched.recording.check import LINUX
+from ampsched.recording.model_error import ModelError, setting_errors
 from ampsched.recording.setting import Setting
+from ampsched.uncertainty import ModelErrors
 
 FORMAT, VERSION = "ampsched-proof", 1
 OWN = "own"
@@ -84,6 +87,11 @@ class Proof:
             "band": self.band,
             "measured": self.measured.to_dict(),
         }
+
+
+def errors_of(setting: Setting, known: ModelError) -> ModelErrors:
+    """The model's own errors of such a change: of threads and cores under Linux, or of a policy."""
+    return setting_errors() if setting.policy == LINUX else known.of_changes
 
 
 def report_text(proofs: Sequence[Proof]) -> str:

@@ -18,11 +18,11 @@ from ampsched.files import temporary_folder
 from ampsched.placed import NOISE
 from ampsched.proving import measuring, programs
 from ampsched.proving.energy import Meter
-from ampsched.proving.report import Proof
+from ampsched.proving.report import Proof, errors_of
 from ampsched.recording.conditions import posed
 from ampsched.recording.cores import Cores, core_sets
 from ampsched.recording.goals import TIME_METRIC
-from ampsched.recording.model_error import KINDS, model_error_of
+from ampsched.recording.model_error import setting_errors
 from ampsched.recording.preload import record
 from ampsched.recording.search import Trials
 from ampsched.recording.setting import Setting
@@ -56,9 +56,9 @@ class Selftest:
         return fmean(abs(each.error) for each in self.proofs) if self.proofs else 0.0
 
     @property
-    def worst(self) -> float:
-        """The largest error."""
-        return max((each.error for each in self.proofs), key=abs, default=0.0)
+    def worst(self) -> Proof:
+        """The row with the largest error, if there is any."""
+        return max(self.proofs, key=lambda each: abs(each.error))
 
     @property
     def inside(self) -> tuple[int, int]:
@@ -67,15 +67,14 @@ class Selftest:
 
     @property
     def shipped(self) -> float:
-        """Mean absolute error of changes in the shipped table, of programs of the same kinds."""
-        kinds = [each.kind for each in self.proofs] or list(KINDS)
-        return fmean(math.expm1(fmean(map(abs, model_error_of(kind).change))) for kind in kinds)
+        """Mean absolute error of such changes in the shipped table."""
+        return math.expm1(fmean(map(abs, setting_errors().values)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "mean": self.mean,
-            "worst": self.worst,
+            "worst": self.worst.error if self.proofs else 0.0,
             "shipped": self.shipped,
             "inside": list(self.inside),
             "rows": [each.to_dict() for each in self.proofs],
@@ -150,7 +149,7 @@ def selftest(
             )
             known[name].run([known[name].usual, setting], DRAWS)
             predicted = known[name].tried(setting).change.mean
-            band = errors.of_changes.band(predicted)
+            band = errors_of(setting, errors).band(predicted)
             proofs.append(Proof(errors.kind, name, setting, predicted, band, measured))
     return Selftest(tuple(proofs), tuple(left), meter[0].name if meter[0] else meter[1])
 

@@ -7,6 +7,7 @@ are further off, as placing is chance; so are changes from Linux to that policy,
 """
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,6 +22,8 @@ TABLE = "model-errors.toml"
 """The table, among the shipped data."""
 SETTINGS_TABLE = "setting-errors.toml"
 """That of numbers of threads and sets of cores, which `make -C lab settings` writes."""
+REPORTED_TABLE = "reported-errors.toml"
+"""What users have measured of both kinds of changes, which `make -C lab errors` writes."""
 FOLLOWS_MOST = 0.9
 """Of programs of which less follows the cores, what they wait for decides."""
 KINDS = {
@@ -82,14 +85,22 @@ def model_error(recording: Recording, follows: float) -> ModelError:
 
 def setting_errors() -> ModelErrors:
     """Errors of what other numbers of threads on some of the cores make of the time under Linux."""
-    return ModelErrors(tuple(_read(SETTINGS_TABLE)["change"]))
+    return ModelErrors(
+        (*_read(SETTINGS_TABLE)["change"], *_reported(lambda row: row["question"] != "policy"))
+    )
 
 
 def model_error_of(kind: str) -> ModelError:
     """What is known of programs of one of `KINDS`."""
     table = _read(TABLE)
     found = table[kind]
-    return ModelError(kind=kind, date=table["date"], **{**found, "change": tuple(found["change"])})
+    reported = _reported(lambda row: row["question"] == "policy" and row["kind"] == kind)
+    return ModelError(kind=kind, date=table["date"], **{**found, "change": (*found["change"], *reported)})
+
+
+def _reported(is_wanted: Callable[[dict[str, Any]], bool]) -> list[float]:
+    """Errors that users have measured and reported."""
+    return [error for row in _read(REPORTED_TABLE)["reported"] if is_wanted(row) for error in row["change"]]
 
 
 @cache

@@ -26,7 +26,7 @@ from ampsched.explaining import Explanation
 from ampsched.files import shown
 from ampsched.governor import Governors
 from ampsched.held_clocks import with_held_clocks
-from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
+from ampsched.limits import NO_LIMIT, OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
 from ampsched.naming import check_known
 from ampsched.noise import Noise
 from ampsched.over import Over, OverLike
@@ -227,6 +227,7 @@ def compare(
         *(note for each in placed for note in each.notes(len(placed) > 1)),
         *filter(None, dict.fromkeys(held)),
         *(note for each in machines for note in machine_note(each)),
+        *([NO_LIMIT] if limits and any(run.limit is None for run in runs) else []),
     ]
     recorded = {
         (each.machine.name, each.workload.name): each.conditions for each in placed if each.conditions
@@ -281,13 +282,18 @@ def limit(
         workload: See `simulate`.
 
     Raises:
-        InputError: If something does not exist or is wrong, or a program cannot go on.
+        InputError: If something does not exist or is wrong, a program cannot go on, or is repeated with amounts of which
+            too little is known.
 
     Example:
         >>> limit("2B2S", "sync-1").h_antt >= 1
         True
     """
-    return Limit.of(*_bounded(machine, workload, settings))
+    job, alone_ns = _bounded(machine, workload, settings)
+    found = Limit.of(job, alone_ns)
+    if settings["repetitions"] is not None and not found.is_telling(alone_ns):
+        raise InputError(f"repetitions = {settings['repetitions']}: {NO_LIMIT}")
+    return found
 
 
 @takes_settings

@@ -85,7 +85,7 @@ class SummaryRow:
     makespan_limit_ms: float | None
     """Makespan below which no policy gets."""
     distance: Distance | None
-    """How far it is from these limits, mean over the runs; none if they were not computed."""
+    """How far it is from these limits, mean over the runs; none if they were not computed or say nothing."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -378,7 +378,7 @@ def has_periods(runs: Sequence[Run]) -> bool:
 def _limits(runs: Sequence[Run]) -> dict[str, Any]:
     """The limits of some runs and their distance from them, for a `SummaryRow`."""
     known = [(run, run.limit) for run in runs if run.limit is not None]
-    if not known:
+    if len(known) < len(runs):
         return {"h_antt_limit": None, "h_stp_limit": None, "makespan_limit_ms": None, "distance": None}
     distances = [
         Distance.between(limit, h_antt(run), h_stp(run), run.outcome.makespan_ns) for run, limit in known

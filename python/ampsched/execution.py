@@ -72,6 +72,7 @@ class _Jobs:
     def __init__(self, run: RunSettings) -> None:
         until_ms = run["until_ms"]
         self._factors = Factors.of(run["factors"])
+        self.is_repeated = run["repetitions"] is not None
         self._settings: dict[str, Any] = {
             "overhead_ns": Overhead.of(run["overhead"]).costs_ns(),
             "governors": Governors.of(run["governor"]).specs(),
@@ -250,7 +251,7 @@ class Run:
     timed: tuple[bool, ...]
     """Whether each application was stopped by the duration that its program states, not by its work."""
     limit: Limit | None = None
-    """What no policy can beat here, if it was asked for."""
+    """What no policy can beat here, if it was asked for and says something."""
 
     def __repr__(self) -> str:
         """A line."""
@@ -399,19 +400,27 @@ def run_mixes(
     baselines.store(outcomes[: len(alone_jobs)])
     found: Sequence[Limit | None] = [None] * len(mixes)
     if limits:
-        found = _limits(mixes, [job for job, _ in mix_jobs], big, processes)
+        is_repeated = made.is_repeated
+        found = _limits(mixes, [job for job, _ in mix_jobs], big, processes, is_repeated=is_repeated)
     return list(_runs(mixes, outcomes[len(alone_jobs) :], big, same, found))
 
 
 def _limits(
-    mixes: Sequence[Mix], jobs: Sequence[_core.Job], big: Sequence[list[_Key]], processes: int
-) -> list[Limit]:
-    """The limit of each mix, which neither the policy nor the order of cores changes."""
+    mixes: Sequence[Mix],
+    jobs: Sequence[_core.Job],
+    big: Sequence[list[_Key]],
+    processes: int,
+    *,
+    is_repeated: bool,
+) -> list[Limit | None]:
+    """The limit of each mix, which neither the policy nor the order of cores changes; none if it says nothing."""
     keys = [(id(mix.machine), id(mix.workload), mix.seed) for mix in mixes]
     first = {key: number for number, key in reversed(list(enumerate(keys)))}
 
-    def limit(number: int) -> Limit:
-        return Limit.of(jobs[number], [_alone_ns[each] for each in big[number]])
+    def limit(number: int) -> Limit | None:
+        alone_ns = [_alone_ns[each] for each in big[number]]
+        found = Limit.of(jobs[number], alone_ns)
+        return found if not is_repeated or found.is_telling(alone_ns) else None
 
     with ThreadPoolExecutor(processes or os.cpu_count() or 1) as pool:
         known = dict(zip(first, pool.map(limit, first.values()), strict=True))

@@ -17,6 +17,10 @@ Objective = Literal["h_antt", "h_stp", "makespan"]
 OBJECTIVES: tuple[Objective, ...] = ("h_antt", "h_stp", "makespan")
 SIMULATIONS_MAX = 10**9
 QUANTUM_US_MAX = 1e9
+TELLING = 0.5
+"""By how much of its time alone a repeated program's turnaround has to be bounded for a limit that says something."""
+NO_LIMIT = "no limit: what repeated programs draw anew may be next to nothing"
+"""Why there is none."""
 POLICY = "optimum"
 """The name of the search's schedule among policies."""
 
@@ -59,6 +63,14 @@ class Limit:
         """
         found = json.loads(_core.limit(job, [float(ns) for ns in alone_ns]))
         return cls(**{**found, "turnaround_ns": tuple(found["turnaround_ns"])})
+
+    def is_telling(self, alone_ns: Sequence[float]) -> bool:
+        """Whether it says something of repeated programs: nobody knows how often they begin anew, nor what they draw.
+
+        So they count with the least that may be drawn, which is nothing if amounts have no least one.
+        """
+        pairs = zip(self.turnaround_ns, alone_ns, strict=True)
+        return all(least_ns >= TELLING * each_ns for least_ns, each_ns in pairs)
 
 
 @dataclass(frozen=True, slots=True)

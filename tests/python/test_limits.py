@@ -7,7 +7,9 @@ import pytest
 
 from ampsched import InputError, compare, limit, optimum
 from ampsched.catalog import Catalog
+from ampsched.cli import main
 from ampsched.cli.limiting import timeline
+from ampsched.limits import NO_LIMIT
 
 SMALL = """
 [[threads]]
@@ -49,6 +51,26 @@ def test_the_limit_alone_is_that_of_a_comparison() -> None:
     assert limit("2B2S", "sync-1", seed=7) == run.limit
 
 
+def test_a_limit_that_says_nothing_of_repeated_programs_is_not_told(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The least that may be drawn is nothing: `compare --repetitions 3` told an H_STP of 737142332 at most."""
+    repeated = compare("2B2S", "ferret", ["linux", "camp"], repeat=1, repetitions=3)
+    assert [(row.h_stp_limit, row.distance) for row in repeated.summary()] == [(None, None)] * 2
+    assert NO_LIMIT in repeated.notes
+    with pytest.raises(InputError, match="repetitions = 3: no limit"):
+        limit("2B2S", "ferret", repetitions=3)
+    with pytest.raises(SystemExit) as ended:
+        main(["limit", "-m", "2B2S", "-w", "ferret", "-p", "linux", "--repetitions", "3"])
+    assert (ended.value.code, f"repetitions = 3: {NO_LIMIT}" in capsys.readouterr().err) == (2, True)
+    # Amounts that are always the same are known.
+    for row in compare("2B2S", small, ["linux", "camp"], repeat=1, repetitions=3).summary():
+        assert row.distance is not None
+        assert 0 <= row.distance.h_antt < 10
+        assert 0 <= row.distance.h_stp < 1
+    assert NO_LIMIT not in compare("2B2S", "ferret", ["linux"], repeat=1, limits=False, repetitions=3).notes
+
+
 def test_an_optimum_lies_between_the_limit_and_the_policies(small: Path) -> None:
     found = optimum(PART, small, simulations=500)
     policies = compare(PART, small, ["cfs", "linux", "colab"]).summary()
@@ -86,8 +108,6 @@ def test_too_many_threads_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_bounds_and_the_schedule(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from ampsched.cli import main
-
     arguments = ["limit", "-m", PART, "-w", str(small), "-p", "cfs,colab", "--optimum", "--simulations", "50"]
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -102,8 +122,6 @@ def test_the_command_prints_bounds_and_the_schedule(small: Path, capsys: pytest.
 
 
 def test_a_limit_says_how_siblings_count(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from ampsched.cli import main
-
     def told(machine: str) -> str:
         with pytest.raises(SystemExit) as ended:
             main(["limit", "-m", machine, "-w", str(small), "-p", "cfs"])

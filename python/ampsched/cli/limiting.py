@@ -14,7 +14,7 @@ from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import SummaryRow
-from ampsched.limits import Limit, Objective, Optimum
+from ampsched.limits import NO_LIMIT, Limit, Objective, Optimum
 from ampsched.placed import Placed, noise_beside
 from ampsched.ranges import Range
 from ampsched.settings import CompareSettings, ReferenceSettings, catalog_of, only
@@ -95,7 +95,10 @@ def limit(
     how = only(ReferenceSettings, settings)
     with progress_bar("Simulating", hidden=output.is_data) as progress:
         compared = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings)
-    rows, bound = compared.summary(), Limit.mean([run.limit for run in compared.runs if run.limit])
+    bounds = [run.limit for run in compared.runs if run.limit]
+    if len(bounds) < len(compared.runs):
+        raise InputError(f"repetitions = {settings['repetitions']}: {NO_LIMIT}")
+    rows, bound = compared.summary(), Limit.mean(bounds)
     # No schedule makes cores share less than nothing, so the bound holds; with siblings it is far away.
     shared = "the limit's cores share nothing: each of two threads of a core counts as a whole one"
     caveats = [*compared.caveats(), *([shared] if compared.runs[0].outcome.smt else [])]

@@ -283,7 +283,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     return [
         *told,
         *_loop_lines(advice),
-        *_setting_lines(advice),
+        *_setting_lines(advice, where),
         *_part_lines(advice),
         typed.line(advice, where, command),
     ]
@@ -310,7 +310,7 @@ def _loop_lines(advice: Advice) -> list[str]:
     return [f"loops: {advice.shared:.0%} of its work is shared by threads; by another schedule:", *told]
 
 
-def _setting_lines(advice: Advice) -> list[str]:
+def _setting_lines(advice: Advice, where: str) -> list[str]:
     """The best settings of threads, cores and clocks: what the table of policies does not show."""
     others = [each for each in advice.found.tried if each.setting.effort(advice.usual) % 8]
     shown = others[:SHOWN]
@@ -323,11 +323,11 @@ def _setting_lines(advice: Advice) -> list[str]:
         for text, each in zip(texts, shown, strict=True)
     ]
     told = [f"other settings: {len(others)} of {advice.found.count} tried came near; the best:", *rows]
-    if advice.is_openmp and advice.usual.threads is None:
-        command = shlex.join(advice.target)
+    if advice.is_openmp and advice.usual.threads is None and advice.target[0] != "--pid":
+        machine = "" if where == typed.HERE else f" -m {shlex.quote(where)}"
         told.append(
-            "threads: OpenMP may start fewer on fewer cores; to compare: ampsched advise -- env "
-            f"OMP_NUM_THREADS={{threads}} {command}"
+            f"threads: OpenMP may start fewer on fewer cores; to compare: ampsched advise{machine} -- env "
+            f"OMP_NUM_THREADS={{threads}} {shlex.join(advice.target)}"
         )
     return told
 

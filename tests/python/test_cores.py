@@ -8,6 +8,7 @@ import pytest
 import ampsched
 from ampsched import Catalog
 from ampsched.cli.advising import lines
+from ampsched.keeping import clocks
 from ampsched.recording.advice import BASELINE, Advice, advise
 from ampsched.recording.cores import Cores, core_sets
 from ampsched.recording.imports import import_file
@@ -91,8 +92,26 @@ def test_the_best_cores_are_typed() -> None:
     window = replace(advice, target=("--pid", "PID"))
     assert last(pinned, "2B4S", [], window) == "on 2B4S: taskset --all-tasks --cpu-list --pid 0-1 PID"
     loops = Setting(environment=(("OMP_SCHEDULE", "dynamic,4"),), governor="powersave")
-    powersave = "on 2B4S: cpupower frequency-set --governor powersave && env OMP_SCHEDULE=dynamic,4 ./even"
-    assert last(loops, "2B4S", ["./even"]) == powersave
+    powersave = (
+        "on 2B4S: sudo cpupower frequency-set --governor powersave && env OMP_SCHEDULE=dynamic,4 ./even ("
+    )
+    told = last(loops, "2B4S", ["./even"])
+    assert told == f"{powersave}{clocks.condition(is_here=False)})"
+    assert last(loops, "2B4S", [], window).startswith(
+        "on 2B4S: sudo cpupower frequency-set --governor powersave ("
+    )
+    # What is asked about the machine is asked about it again.
+    openmp = replace(
+        advice, is_openmp=True, found=Found((Tried(pinned, (0.5,), Estimate(-0.5, -0.5, -0.5, 2)),), ())
+    )
+    for where, again in (
+        ("2B4S", "ampsched advise -m 2B4S -- env"),
+        ("this computer", "ampsched advise -- env"),
+    ):
+        assert f"to compare: {again} OMP_NUM_THREADS={{threads}} {advice.target[0]}" in "\n".join(
+            lines(openmp, where, [])
+        )
+    assert "OMP_NUM_THREADS" not in "\n".join(lines(replace(openmp, target=("--pid", "PID")), "2B4S", []))
     nothing = replace(advice, verdict=replace(advice.verdict, word="not known"))
     assert lines(nothing, "2B4S", [])[-1] == f"on 2B4S: leave it as it is, under {BASELINE}"
 

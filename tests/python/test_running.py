@@ -154,7 +154,7 @@ def test_h35_1_a_unit_is_found(
 ) -> None:
     _systemctl(tmp_path / "bin", monkeypatch, text, code)
     target = running.of_unit(name, [group.parents[1]])
-    assert (target.folder, target.name, target.what) == (group, "served", "--unit served.service")
+    assert (target.folder, target.name, target.what) == (group, "served.service", "--unit served.service")
 
 
 @pytest.mark.parametrize(

@@ -349,7 +349,7 @@ def _notes(advice: Advice) -> dict[Setting, str]:
 
 def _thread_lines(advice: Advice, where: str) -> list[str]:
     """How to compare numbers of threads, if OpenMP decides on them."""
-    if not advice.is_openmp or advice.usual.threads is not None:
+    if not advice.is_openmp or advice.usual.threads is not None or advice.target[0] == "--pid":
         return []
     machine = "" if where == typed.HERE else f" -m {shlex.quote(where)}"
     return [

@@ -15,6 +15,7 @@ import typer
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.keeping import tell_of_wrapper
 from ampsched.kinds import RECORDING
 from ampsched.recording.files import LIMIT_MB, LIMIT_MB_MAX
 
@@ -190,6 +191,7 @@ def _record_command(
     from ampsched.recording import system as kernel
     from ampsched.recording.each_kind import kinds_here, measure_speedup, with_speedup
 
+    tell_of_wrapper(command[0])
     kinds = kinds_here() if each_kind else []
     out = out or default_out(command)
     check_replaceable(out)
@@ -251,7 +253,7 @@ def _record_running(find: Callable[[], Target], out: Path | None, for_s: float |
 
     window.check_root()  # others may not see all processes
     target = find()
-    out = out or default_out([target.name])
+    out = out or default_out([target.name.removesuffix(".service")])
     check_replaceable(out)
     for_s = window.FOR_S if for_s is None else for_s
     _say(f"recording {target.name} for {for_s:g} s (Ctrl-C ends it sooner)")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ampsched._core import InputError
 from ampsched.catalog import is_this
+from ampsched.keeping import clocks
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice
@@ -75,10 +76,13 @@ def _usual(advice: Advice, words: Sequence[str]) -> str:
 
 
 def _typed(setting: Setting, where: str, words: Sequence[str]) -> str:
-    clocks = f"cpupower frequency-set --governor {setting.governor} && " if setting.governor else ""
     # Parts of a machine are numbered anew, so of these nobody knows what Linux calls them.
     is_part = ":" in where and not is_this(where)
-    return clocks + shlex.join(setting.argv(words, "CPUS" if is_part else None))
+    run = shlex.join(setting.argv(words, "CPUS" if is_part else None))
+    if not setting.governor:
+        return run
+    told = clocks.condition(is_here=is_here(where))
+    return f"{clocks.command(setting.governor)}{f' && {run}' if run else ''} ({told})"
 
 
 def _is_refused(setting: Setting) -> bool:

@@ -11,6 +11,7 @@ import difflib
 import fcntl
 import json
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -20,8 +21,11 @@ from pathlib import Path
 from ampsched._core import DESCRIPTION_BYTES_MAX, InputError
 from ampsched.files import read_bytes, shown
 from ampsched.keeping.places import CGROUP, Place
+from ampsched.keeping.wrappers import home
 
 STATE_OF_ROOT = Path("/var/lib")
+"""Not below ``$XDG_STATE_HOME``, which ``sudo`` may pass on or not: what root has applied is found from any session."""
+_RECORDS = "ampsched/applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Applied:
         number: When: the greatest is the last.
         name: The place, as `Place.name`.
         path: The file.
-        then: As `Place.then`.
+        then: As `Place.undone`.
         before: What the file held; none if there was none.
         after: What was written.
         folders: Those that were made for it, the outermost first.
@@ -88,8 +92,9 @@ class Applied:
 def state_folder() -> Path:
     """Where the records are: of root below /var/lib, of others below ``$XDG_STATE_HOME`` or ``~/.local/state``."""
     base = os.environ.get("XDG_STATE_HOME", "")
-    of_user = Path(base) if base.startswith("/") else Path.home() / ".local/state"
-    return (of_user if os.geteuid() else STATE_OF_ROOT) / "ampsched/applied"
+    if os.geteuid() == 0:
+        return STATE_OF_ROOT / _RECORDS
+    return (Path(base) if base.startswith("/") else home() / ".local/state") / _RECORDS
 
 
 def all_applied() -> list[Applied]:
@@ -126,6 +131,42 @@ def check_free(place: Place) -> str | None:
     raise InputError(f"{shown(place.path)}: {why} (move it away, or name another file: --to FILE)")
 
 
+def check_writable(place: Place) -> None:
+    """Refuses a place that this user cannot write, before anything long begins.
+
+    Raises:
+        InputError: It cannot be written, or the record of it.
+    """
+    for path in (place.path, state_folder() / "record"):
+        is_file = path == place.path and place.name.startswith(CGROUP)
+        found = path if is_file else next(each for each in path.parents if each.exists())
+        if not os.access(found, os.W_OK if is_file else os.W_OK | os.X_OK):
+            how = (
+                "as root, or elsewhere: --to" if path == place.path else "records stand there: XDG_STATE_HOME"
+            )
+            raise InputError(f"{shown(path)}: this user cannot write {shown(found)} ({how})")
+
+
+def in_force(path: Path) -> Applied | None:
+    """What was written last to a file that still holds it.
+
+    Raises:
+        InputError: A record, or the file, cannot be read.
+    """
+    found = (each for each in all_applied() if each.path == str(path))
+    return next((each for each in found if content_of(path) == each.after), None)
+
+
+def wrapper_of(program: str) -> Applied | None:
+    """The wrapper that a program's name stands for.
+
+    Raises:
+        InputError: As `in_force` does.
+    """
+    found = shutil.which(program)
+    return in_force(Path(os.path.abspath(found))) if found else None  # noqa: PTH100 (a link stays one)
+
+
 def apply(place: Place, text: str) -> None:
     """Writes a text to a place, and before it a record.
 
@@ -137,7 +178,7 @@ def apply(place: Place, text: str) -> None:
         before = check_free(place)
         number = max((each.number for each in all_applied()), default=0) + 1
         missing = [str(each) for each in reversed(place.path.parents) if not each.exists()]
-        made = Applied(number, place.name, str(place.path), place.then, before, text, missing)
+        made = Applied(number, place.name, str(place.path), place.undone, before, text, missing)
         body = json.dumps(asdict(made), indent=1)
         _replace(made.record, f"{sha256(body.encode()).hexdigest()}\n{body}", 0o600)
         _sync(folder)
@@ -187,6 +228,11 @@ def content_of(path: Path) -> str | None:
 
 
 def _replace(path: Path, text: str, mode: int) -> None:
+    """Writes a file as a whole, which is on the disk then.
+
+    Not `ampsched.files.writing`: of that a process that is killed would leave a draft that `Applied.forget` cannot
+    find, as its name is drawn, and a computer that loses power would leave an empty file.
+    """
     draft = _draft(path)
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

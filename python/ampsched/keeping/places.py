@@ -6,12 +6,14 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ampsched._core import InputError
 from ampsched.files import shown
+from ampsched.keeping import clocks, wrappers
 from ampsched.recording.check import LINUX
 from ampsched.recording.running import cgroup_mounts
 from ampsched.recording.setting import PLACE, Setting
@@ -25,11 +27,6 @@ _UNIT_NAME = re.compile(r"[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,246}\.service")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED = str.maketrans({"\\": r"\\", '"': r"\"", "%": "%%", "\n": r"\n", "\r": r"\r"})
 """Within quotes: systemd.syntax(7); % begins a specifier: systemd.unit(5)."""
-_RUNNERS = re.compile(
-    r"(python|pypy|perl|ruby|node|java|php|lua|Rscript|julia|bash|dash|sh|zsh|make|env|sudo|nice|numactl|taskset|time"
-    r"|mpirun|mpiexec)[0-9.]*"
-)
-"""Programs that run others: a wrapper in the place of one would change all of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +36,18 @@ class Place:
     Attributes:
         name: What ``--to`` and ``--undo`` call it.
         path: The file.
-        then: What to type, or to know, when it is written or taken back.
+        then: What to type, or to know, when it is written.
+        undone: The same when it is taken back; empty if there is nothing.
         words: Of a wrapper the program, and what comes before the arguments that the wrapper is given.
+        is_in_place: Whether it is a wrapper that takes the program's place.
     """
 
     name: str
     path: Path
     then: str
+    undone: str = ""
     words: tuple[str, ...] = ()
+    is_in_place: bool = False
 
     def text(self, setting: Setting) -> str:
         """The content of the file; empty if nothing of the setting can be kept here.
@@ -69,24 +70,24 @@ class Place:
         return [
             *(f"{name}={value}" for name, value in variables),
             *([] if is_told else [f"{count} threads (tell the program)"]),
-            *([f"governor {setting.governor} (see: cpupower frequency-set)"] if setting.governor else []),
+            *([_clocks(setting.governor)] if setting.governor else []),
         ]
 
     def _script(self, setting: Setting) -> list[str]:
-        if not (setting.environment or setting.cores or any(PLACE in word for word in self.words)):
-            return []
-        if setting.cores and shutil.which("taskset") is None:
-            raise InputError("taskset is missing, which a wrapper needs (install util-linux)")
-        variables = (f"export {name}={shlex.quote(value)}" for name, value in setting.environment)
-        run = shlex.join(replace(setting, environment=()).argv(self.words))
-        return ["#!/bin/sh", _signed(setting), *variables, f'exec {run} "$@"']
+        lines = wrappers.script(setting, self.words, is_in_place=self.is_in_place)
+        return ["#!/bin/sh", _signed(setting), *lines] if lines else []
+
+
+def unit_of(name: str) -> str | None:
+    """The place of a service that a recording of what ran already is called after; None if it is no service's name."""
+    return f"{UNIT}{name}" if _UNIT_NAME.fullmatch(name) else None
 
 
 def place_of(to: str | None, command: Sequence[str]) -> Place:
     """Where a setting is kept.
 
     Args:
-        to: ``unit:NAME``, ``cgroup:FOLDER`` or a file for a wrapper of the command; none: a wrapper that takes the
+        to: ``unit:NAME``, ``cgroup:FOLDER`` or a file for a script of the whole command; none: a wrapper that takes the
             program's place, in ``~/.local/bin``.
         command: The program and its arguments; `PLACE` stands for the number of threads.
 
@@ -105,41 +106,73 @@ def place_of(to: str | None, command: Sequence[str]) -> Place:
     if found is None:
         raise InputError(f"{shown(command[0])}: is no program that can be executed")
     program = Path(os.path.abspath(found))  # noqa: PTH100 (a link stays one)
-    if to is None and _RUNNERS.fullmatch(program.name):
-        raise InputError(
-            f"a wrapper called {program.name} would change all that it runs (name another: --to FILE)"
-        )
-    path = Path.home() / ".local/bin" / program.name if to is None else Path(os.path.abspath(to))  # noqa: PTH100
-    if to == "" or path.is_dir():
+    return _in_place(program, command[1:]) if to is None else _wrapper(to, program, command[1:])
+
+
+def _in_place(program: Path, arguments: Sequence[str]) -> Place:
+    path, options = wrappers.in_place_of(program, arguments)
+    _check_other(path, program)
+    return Place(str(path), path, *wrappers.called(path, program), (str(program), *options), is_in_place=True)
+
+
+def _wrapper(to: str, program: Path, arguments: Sequence[str]) -> Place:
+    path = Path(os.path.abspath(to))  # noqa: PTH100 (a link stays one)
+    if not to or path.is_dir():
         raise InputError(f"--to {shown(path)}: is no file")
-    if path.resolve() == program.resolve():
+    if not path.parent.is_dir():
         raise InputError(
-            f"{shown(path)}: is the program itself, or its wrapper (take that back first, with --undo)"
+            f"--to {shown(path)}: there is no folder {shown(path.parent)} (make it first, or name another)"
         )
-    words = _of_threads(command[1:]) if to is None else command[1:]
-    run = path.name if str(path.parent) in os.get_exec_path() else str(path)
-    return Place(str(path), path, f"run it as: {shlex.quote(run)}", (str(program), *words))
+    _check_other(path, program)
+    return Place(str(path), path, *wrappers.called(path, program), (str(program), *arguments))
 
 
-def _of_threads(words: Sequence[str]) -> Iterator[str]:
-    """The arguments that say how many threads."""
-    for before, word in zip(["", *words], words, strict=False):
-        if PLACE in word:
-            yield from [before] if before.startswith("-") and PLACE not in before else []
-            yield word
+def _check_other(path: Path, program: Path) -> None:
+    if path.resolve() == program.resolve() or (path.exists() and path.samefile(program)):
+        raise InputError(
+            f"{shown(path)}: is the program itself, or its wrapper (take that back first: ampsched advise --undo "
+            f"{shlex.quote(shown(path.name))})"
+        )
 
 
 def _drop_in(unit: str) -> Place:
     name = unit if unit.endswith(".service") else f"{unit}.service"
     if not _UNIT_NAME.fullmatch(name):
         raise InputError(f"--to {UNIT}{shown(unit)}: is no name of a service (such as nginx.service)")
-    base = os.environ.get("XDG_CONFIG_HOME", "")
-    folder = (Path(base) if base.startswith("/") else Path.home() / ".config") / "systemd/user"
-    control = "systemctl --user"
-    if os.geteuid() == 0:
-        folder, control = SYSTEM_UNITS, "systemctl"
+    folder, control = (_user_units(), "systemctl --user") if os.geteuid() else (SYSTEM_UNITS, "systemctl")
+    is_there = is_unit(control.split(), name)
+    if is_there is False:
+        raise InputError(f"--to {UNIT}{name}: there is no such unit (see: {control} list-unit-files)")
     then = f"then: {control} daemon-reload && {control} restart {shlex.quote(name)}"
-    return Place(f"{UNIT}{name}", folder / f"{name}.d" / "50-ampsched.conf", then)
+    unasked = "; whether there is such a unit is not known, as systemd does not answer here"
+    path = folder / f"{name}.d" / "50-ampsched.conf"
+    return Place(f"{UNIT}{name}", path, then + unasked * (is_there is None), then)
+
+
+def _user_units() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(base) if base.startswith("/") else wrappers.home() / ".config") / "systemd/user"
+
+
+def is_unit(control: Sequence[str], name: str) -> bool | None:
+    """Whether systemd knows a unit; None if it cannot be asked.
+
+    Args:
+        control: ``systemctl``, and which systemd is meant.
+        name: The unit.
+    """
+    program = shutil.which(control[0])
+    if program is None:
+        return None
+    command = [program, *control[1:], "cat", "--no-pager", "--", name]
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=30, check=False)  # noqa: S603 (its own program)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode == 0:
+        return True
+    return False if b"No files found for" in done.stderr else None
 
 
 def _service(setting: Setting) -> list[str]:
@@ -183,6 +216,10 @@ def kept(settings: Sequence[Setting]) -> tuple[Setting, str]:
     if found is None:
         raise InputError(f"{why}: nothing is applied (see packaging/ampsched-live.service)")
     return found, "" if found is best else f"{why}; the best without it: {found.name}"
+
+
+def _clocks(governor: str) -> str:
+    return f"governor {governor} ({clocks.command(governor)}; {clocks.condition(is_here=True)})"
 
 
 def _check_variables(setting: Setting) -> None:

@@ -110,7 +110,7 @@ def of_unit(name: str, mounts: Sequence[Path] | None = None) -> Target:
         found = found or _group_called(unit, what, mounts)
     if found is None:
         raise InputError(f"{what}: {_why_no_unit(told)}")
-    return Target(what, unit.removesuffix(".service"), folder=found)
+    return Target(what, unit, folder=found)
 
 
 def cgroup_mounts() -> list[Path]:

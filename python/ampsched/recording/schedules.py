@@ -1,4 +1,4 @@
-"""Loop schedules and bindings of OpenMP programs: what a replay can tell of them, and what to type for them."""
+"""Loop schedules of OpenMP programs: what a replay can tell of them, and what to type for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from ampsched._core import Recording
-from ampsched.recording.cores import Cores
 from ampsched.recording.replay import Sharing, number_of
 
 SHARED_MIN: Final = 0.2
@@ -75,27 +74,3 @@ def schedules(recording: Recording) -> tuple[LoopSchedule, ...]:
         LoopSchedule("aid-static", "aid-static", (), NO_RUNTIME),
         LoopSchedule("aid-hybrid", "aid-hybrid", (), NO_RUNTIME),
     )
-
-
-def binding(cores: Cores) -> Environment:
-    """What to set so that an OpenMP program has one thread on each of some cores, under any OpenMP runtime.
-
-    GCC's runtime also takes `gomp_affinity` alone. Both bind threads in the order of the cores' numbers.
-    """
-    return (
-        ("OMP_NUM_THREADS", f"{len(cores.cpus)}"),
-        ("OMP_PROC_BIND", "true"),
-        ("OMP_PLACES", ",".join(_places(span) for span in cores.list.split(","))),
-    )
-
-
-def gomp_affinity(cores: Cores) -> Environment:
-    """The same for GCC's runtime, and LLVM's, which reads it, too."""
-    return (("OMP_NUM_THREADS", f"{len(cores.cpus)}"), ("GOMP_CPU_AFFINITY", cores.list))
-
-
-def _places(span: str) -> str:
-    """A range of CPUs as places of one CPU each: ``0-3`` is ``{0}:4``."""
-    first, _, last = span.partition("-")
-    count = int(last or first) - int(first) + 1
-    return f"{{{first}}}" if count == 1 else f"{{{first}}}:{count}"

@@ -26,6 +26,30 @@ def test_a_drawing_has_the_same_bytes_every_time(tmp_path):
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
+def test_a_drawing_has_a_title_and_text_that_can_be_read(tmp_path):
+    plots.draw(figure(), tmp_path / "it.svg")
+    text = (tmp_path / "it.svg").read_text()
+    assert "<title>An example</title>" in text
+    assert ">2B2S, sync-1</text>" in text, "few groups are drawn without panels"
+
+
+def test_what_quantities_share_is_written_once(tmp_path):
+    bars = figure(("",)).rows["H_ANTT (lower is better)"]
+    rows = {"2+2 (speed-up)": bars, "4+4 (speed-up)": bars}
+    plots.draw(Figure("example", "An example", rows, None), tmp_path / "it.svg")
+    assert (tmp_path / "it.svg").read_text().count(">speed-up</text>") == 1
+
+
+def test_strips_say_how_many_values_there_are_and_their_mean(tmp_path):
+    plots.strips(tmp_path / "many.svg", "Errors", {"one": [1.0, 2.0], "two": [3.0]}, "error in %")
+    plots.strips(tmp_path / "single.svg", "Errors", {"one": [1.0], "two": [3.0]}, "error in %")
+    many, single = ((tmp_path / f"{name}.svg").read_text() for name in ("many", "single"))
+    assert ">one (2)</text>" in many
+    assert ">mean</text>" in many
+    assert ">one</text>" in single
+    assert ">mean</text>" not in single
+
+
 @pytest.mark.parametrize("panels", [("",), ("2B2S", "2B4S", "4B2S", "4B4S")])
 def test_every_drawing_is_as_wide_as_a_page(panels, tmp_path):
     plots.draw(figure(panels, [f"program-{number}" for number in range(12)]), tmp_path / "it.svg")

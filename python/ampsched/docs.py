@@ -95,14 +95,14 @@ def policies_page() -> str:
         "# Policies",
         "A policy is named with parameters like this: `colab:literal=1:decay=0.8`. In a list, policies are separated by "
         "commas; the others are measured against the first.",
-        "![What each policy changes against cfs: mean slowdown and unfairness](policies.svg)",
+        "![What each policy changes against linux: mean slowdown and unfairness](policies.svg)",
         "Means over the mixes of the COLAB paper on two big and two little cores with one frequency each, with true "
         "speed-ups; further left is better. Policies that save energy, set clocks or need other machines cannot show "
         "here what they are for. [Reports](../reports/claims.md) compare policies on their own papers' workloads.",
         "Each policy's page has a picture. On the left are six threads on two big and two little cores (Exynos 5422, with power and "
         "clocks), 0.2 s from the middle of a run: three that only compute and gain more or less from a big core, two that "
-        "share a lock, and one that sleeps most of the time. On the right is the policy's place among all (grey) in the two "
-        "quantities of the figure above.",
+        "share a lock, and one that sleeps most of the time; a row without bars is a thread that waits all the time, as for the "
+        "lock under `hfee`. On the right is the policy's place among all (grey) in the two quantities of the figure above.",
         _entries((f"[`{info.name}`]({POLICY_PICTURES}/{info.name}.md)", info.summary) for info in policies()),
     ]
     return page(*parts)

@@ -28,6 +28,8 @@ CHARACTER_IN = 0.6 * FONT_PT / 72
 REFERENCE: dict[str, Any] = {"color": "black", "linewidth": 0.7}
 """How a value to compare with is drawn."""
 _STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text that can be searched and read aloud
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the second is as wide
     "font.size": FONT_PT,
     "axes.titlesize": FONT_PT,
     "figure.titlesize": FONT_PT + 1,
@@ -81,7 +83,9 @@ def canvas(
         size = (PAGE_WIDTH_IN, height_in)
         figure, axes = pyplot.subplots(*shape, figsize=size, squeeze=False, layout="constrained", **how)
         yield figure, [list(row) for row in axes]
-        kind = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
+        kind: dict[str, Any] = {"dpi": 150}
+        if path.suffix == ".svg":
+            kind = {"metadata": {"Date": None, "Title": _title_of(figure)}}
         with writing(path) as file:
             figure.savefig(file, format=path.suffix.removeprefix("."), **kind)
         pyplot.close(figure)
@@ -104,6 +108,13 @@ def head(whole: "Canvas", title: str, *axes: "Axes") -> None:
         loc="outside upper left",
         ncols=columns,
     )
+
+
+def _title_of(whole: "Canvas") -> str:
+    """What `head` has put above all axes, or the first title of one of them; empty if there is none."""
+    heads = [legend.get_title().get_text() for legend in whole.legends]
+    own = [axes.get_title(place) for axes in whole.axes for place in ("left", "center")]
+    return next((text.replace("\n", " ") for text in [*heads, whole.get_suptitle(), *own] if text), "")
 
 
 def _columns_of(labels: Sequence[str]) -> int:

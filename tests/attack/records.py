@@ -130,7 +130,9 @@ def draw(records: list[Record], path: Path) -> None:
     done = {record.title: float(record.done) for record in records}
     failed = {record.title: float(len(record.failures)) for record in records if record.failures}
     series = {"done": done} | ({"failed": failed} if failed else {})
-    plots.dots(path, "What was attacked how often", series, "times", scale="log")
+    failed = sum(len(record.failures) for record in records)
+    title = f"What was attacked how often: {failed or 'nothing'} failed"
+    plots.dots(path, title, series, "times", scale="log")
 
 
 def answer(records: list[Record]) -> str:

@@ -240,17 +240,24 @@ def _table(results: Results, figure: Figure) -> str:
 def draw(results: Results, path: Path) -> None:
     """Costs by number of cores: a column of panels per load, a row per quantum."""
     shape = (len(PANELS), len(QUANTA_US))
-    with plots.canvas(path, "cores", shape, 1.5 * shape[0] + 1.0, sharex="all") as (whole, axes):
+    with plots.canvas(path, "cores", shape, 1.5 * shape[0] + 1.1, sharex="all", sharey="row") as (
+        whole,
+        axes,
+    ):
         for row, figure in enumerate(PANELS):
             for column, quantum_us in enumerate(QUANTA_US):
                 panel = axes[row][column]
                 what = _draw_panel(panel, results, figure, quantum_us)
                 if row == 0:
-                    panel.set_title(f"quantum {quantum_us:g} us")
+                    panel.set_title(f"quantum {quantum_us:g} µs")
                 if column == 0:
-                    panel.set_ylabel("\n".join([figure.mix, *wrap(what, 18)]))
+                    panel.set_ylabel("\n".join([figure.mix, *wrap(what.replace("us", "µs"), 18)]))
+        for panels in axes:
+            panels[0].set_ylim(bottom=0)
         whole.supxlabel("cores", fontsize=plots.FONT_PT)
-        plots.head(whole, "What scheduling costs", axes[0][0])
+        plots.head(
+            whole, "What scheduling costs (the kernel's queues were measured on up to 16 cores)", axes[0][0]
+        )
 
 
 def _draw_panel(panel: "Axes", results: Results, figure: Figure, quantum_us: float) -> str:
@@ -267,7 +274,6 @@ def _draw_panel(panel: "Axes", results: Results, figure: Figure, quantum_us: flo
     panel.set_ymargin(0.12)
     panel.set_xscale("log", base=2)
     panel.set_xticks(CORES, [str(cores) for cores in CORES])
-    panel.set_ylim(bottom=0)
     panel.grid(axis="y")
     return what
 

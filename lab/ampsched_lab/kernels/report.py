@@ -141,7 +141,12 @@ def write(folder: Path, measured: Sequence[Measured]) -> None:
     """Writes the page and its figure."""
     (folder / PAGE).write_text(page(measured), "utf-8")
     fates = {each.column.title(): Counter(row.fate() for row in each.policies) for each in measured}
-    plots.stacked(folder / FIGURE, "What became of our policies", fates, FATES, "policies")
+    least, most = (
+        min(counts := [each["loaded"] for each in fates.values()], default=0),
+        max(counts, default=0),
+    )
+    title = f"Each kernel loads {least} to {most} of our policies"
+    plots.stacked(folder / FIGURE, title, fates, FATES, "policies")
 
 
 def answer(measured: Sequence[Measured]) -> str:

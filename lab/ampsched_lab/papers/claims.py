@@ -130,7 +130,10 @@ def draw(papers: Mapping[str, list[Claim]], path: Path) -> None:
         for name, claims in papers.items()
     }
     colours = dict(zip(KINDS.values(), (plots.BLUE, plots.SKY, plots.RED), strict=True))
-    plots.stacked(path, "When claims hold", rows, colours, "claims")
+    kinds = sum(rows.values(), Counter())
+    always = kinds[next(iter(colours))]
+    title = f"{always} of {kinds.total()} claims hold under every condition"
+    plots.stacked(path, title, rows, colours, "claims")
 
 
 def summary(papers: Mapping[str, list[Claim]]) -> str:

@@ -29,7 +29,7 @@ def draw(choices: tuple[Choice, ...], path: Path) -> None:
     names = [choice.policy for choice in choices]
     means = [100 * choice.change.mean for choice in choices]
     halves = [100 * choice.change.half_width for choice in choices]
-    with plots.canvas(path, "first", (1, 1), 3.4) as (_, [[axes]]):
+    with plots.canvas(path, "first", (1, 1), 3.4) as (whole, [[axes]]):
         axes.barh(
             names, means, xerr=halves, color=[colour(choice) for choice in choices], height=0.7, capsize=2
         )
@@ -38,12 +38,11 @@ def draw(choices: tuple[Choice, ...], path: Path) -> None:
         axes.invert_yaxis()
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_xlabel("change of the build's time against Linux, in %, with 95 % intervals")
+        axes.margins(x=0.08)
         best = (
-            f"{names[0]} makes a recorded build {-means[0]:.0f} % shorter than Linux"
-            if means[0] < 0
-            else "Linux is best"
+            f"{names[0]} shortens a recorded build by {-means[0]:.0f} %" if means[0] < 0 else "Linux is best"
         )
-        axes.set_title(f"{best}: simulated, on two big and two little cores", loc="left")
+        plots.head(whole, f"{best} (simulated, on two big and two little cores)")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Draws the pictures of the reference page of policies: ``python lab/ampsched_lab/pictures/policies.py [FOLDER]``.
 
-``policies.svg`` shows what each policy changes against `cfs`, on average over COLAB's mixes (CGO 2020, Table 4) on two
+``policies.svg`` shows what each policy changes against `linux`, on average over COLAB's mixes (CGO 2020, Table 4) on two
 big and two little cores, with true speed-ups: mean slowdown of the programs, and unfairness (greatest slowdown over
 smallest). ``policies/NAME.svg`` shows one policy: which thread of a small mix (policies_mix.toml) has which kind of
 core when, and its place among all policies in the two quantities above.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs/reference"
-MACHINE, BASELINE = "2B2S", "cfs"
+MACHINE, BASELINE = "2B2S", "linux"
 SOURCE = "COLAB (CGO 2020), Table 4"
 BETTER, WORSE = plots.BLUE, plots.RED
 """Colour-blind safe (Okabe and Ito)."""
@@ -76,7 +76,8 @@ def changes() -> dict[str, Change]:
 
 def draw(found: Mapping[str, Change], path: Path) -> None:
     """Two columns of bars, a row per policy."""
-    with plots.canvas(path, "policies", (1, 2), 0.21 * len(found) + 0.9) as (_, [axes]):
+    better = sum(change.slowdown < 0 for change in found.values())
+    with plots.canvas(path, "policies", (1, 2), 0.21 * len(found) + 1.2) as (whole, [axes]):
         for panel, (field, title) in zip(axes, QUANTITIES.items(), strict=True):
             values = [getattr(change, field) for change in found.values()]
             colours = [BETTER if value < 0 else WORSE for value in values]
@@ -87,6 +88,7 @@ def draw(found: Mapping[str, Change], path: Path) -> None:
             panel.set_title(title)
             panel.set_xlabel(f"change against {BASELINE}, %")
         axes[1].set_yticklabels([])
+        plots.head(whole, f"{better} of {len(found)} policies slow programs down less than {BASELINE} does")
 
 
 def mix_under(policy: str) -> Timeline:
@@ -149,7 +151,10 @@ def _draw_places(policy: str, found: Mapping[str, Change], axes: "Axes") -> None
         axes.plot(values[policy], row, marker="D", color=plots.BLACK, linestyle="")
         labels.append(f"{name}\n{values[policy]:+.1f} %")
     axes.set_yticks(range(len(labels)), labels)
-    axes.set(ylim=(len(labels) - 0.5, -0.5), xlabel=f"% against {BASELINE}", xticks=(0, 50))
+    axes.set(
+        ylim=(len(labels) - 0.5, -0.5), xlabel=f"% against {BASELINE};\ngrey: other policies", xticks=(0, 50)
+    )
+    axes.axvline(0, zorder=0, **plots.REFERENCE)
 
 
 def main() -> None:

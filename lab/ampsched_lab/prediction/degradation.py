@@ -187,7 +187,10 @@ def draw_sources(points: Sequence[Point], path: Path) -> None:
         }
         for source in SOURCES
     }
-    plots.dots(path, "Where speed-ups come from", series, "H_ANTT (lower is better)")
+    changes = _changes(points, "source", "predicted")
+    worst = 100 * max(map(abs, changes.values()))
+    title = f"Predicted instead of exact speed-ups change H_ANTT by at most {worst:.1f} %"
+    plots.dots(path, title, series, "H_ANTT (lower is better)")
 
 
 def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
@@ -207,7 +210,21 @@ def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
         axes.set_xlabel(label)
         axes.set_ylabel("H_ANTT (lower is better)")
         reference = next(point.value.mean for point in points if point.policy == REFERENCE)
-        plots.head(whole, f"Cost of errors; {REFERENCE}, which reads no prediction: {reference:.2f}", axes)
+        title = f"{_message(points, series)} ({REFERENCE}, which reads none: {reference:.2f})"
+        plots.head(whole, title, axes)
+
+
+def _message(points: Sequence[Point], series: str) -> str:
+    """What the greatest value of a series changes against the least."""
+    ends = [(found[0], found[-1]) for policy, found in curve(points, series).items() if policy != REFERENCE]
+    (first, last), *_ = ends
+    changes = [100 * (end.value.mean / start.value.mean - 1) for start, end in ends]
+    what = (
+        f"Errors of {100 * float(last.x):g} %"
+        if series == "error"
+        else f"Samples every {last.x:g} ms instead of {first.x:g}"
+    )
+    return f"{what} change H_ANTT by {min(changes):+.1f} to {max(changes):+.1f} %"
 
 
 def table(points: Sequence[Point], series: str, head: str) -> str:

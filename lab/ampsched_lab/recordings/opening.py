@@ -77,7 +77,13 @@ def draw(
     rows["lifted"] = [each.error for each in lifts]
     rows["lifted, twice the threads"] = [each.error_twice for each in lifts if each.error_twice is not None]
     per_cent = {name: [100 * error for error in errors] for name, errors in rows.items()}
-    plots.strips(path, "How far recordings are from the programs", per_cent, "error of the time, %", (0,))
+    plots.strips(
+        path,
+        "How far replays, predictions and lifted programs are from real ones",
+        per_cent,
+        "error of the time, %",
+        (0,),
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Charts of reports, in the style of `ampsched.drawing`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = TypeVar("Kind", bound=str)
+
+DARK = (BLUE, RED, GREEN, BLACK)
+"""On these text is white."""
+LEAST_SHARE = 0.015
+"""A part of a row with at most this share of the longest row has no number: it would not fit."""
+FEW = 2
+"""Figures with no more groups than this are drawn without panels."""
 
 COLOURS = {
     "CFS": GREY,
@@ -175,9 +183,12 @@ def stacked(
 
     with canvas(path, path.stem, (1, 1), 1.1 + 0.27 * len(rows)) as (whole, [[axes]]):
         left = [0] * len(rows)
+        most = max((sum(each.values()) for each in rows.values()), default=0)
         for kind, colour in colours.items():
             counts = [each[kind] for each in rows.values()]
-            axes.barh(range(len(rows)), counts, left=left, color=colour, label=kind)
+            bars = axes.barh(range(len(rows)), counts, left=left, color=colour, label=kind)
+            shown = [f"{count:,}" if count > LEAST_SHARE * most else "" for count in counts]
+            axes.bar_label(bars, shown, label_type="center", color="white" if colour in DARK else "black")
             left = [start + count for start, count in zip(left, counts, strict=True)]
         axes.set_yticks(range(len(rows)), list(rows))
         axes.invert_yaxis()
@@ -227,7 +238,7 @@ def dots(
 def strips(
     path: Path, title: str, rows: Mapping[str, Sequence[float]], label: str, limits: Sequence[float] = ()
 ) -> None:
-    """Draws a row of marks for each name: all values that there are.
+    """Draws a row of marks for each name: all values that there are, their number and their mean.
 
     Args:
         path: SVG or PNG, by the suffix.
@@ -236,26 +247,37 @@ def strips(
         label: What the values are, with their unit.
         limits: Values of vertical lines: nothing, or an aim.
     """
-    with canvas(path, path.stem, (1, 1), 1.1 + 0.3 * len(rows)) as (whole, [[axes]]):
+    is_single = all(len(values) == 1 for values in rows.values())
+    height_in = (0.2 if is_single else 0.3) * len(rows)
+    with canvas(path, path.stem, (1, 1), 1.2 + height_in) as (whole, [[axes]]):
         for place, values in enumerate(rows.values()):
             axes.plot(
                 values, [place] * len(values), marker="|", markersize=12, linestyle="", color=BLUE, alpha=0.7
             )
+            if not is_single:
+                axes.plot(
+                    fmean(values), place, marker="D", markersize=4, linestyle="", color=BLACK, label="mean"
+                )
         for limit in limits:
             axes.axvline(limit, zorder=0, **REFERENCE)
-        names = ["\n".join(wrap(name, 32)[:2]) for name in rows]
+        names = [
+            "\n".join(wrap(name if is_single else f"{name} ({len(values)})", 32)[:2])
+            for name, values in rows.items()
+        ]
         axes.set_yticks(range(len(rows)), names, linespacing=0.9)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(label)
-        head(whole, title)
+        head(whole, title, axes)
 
 
 def draw(figure: Figure, path: Path) -> None:
     """Draws grouped bars with 95 % intervals: a row of axes per quantity, or per panel with a column per quantity."""
+    figure = _without_panels(figure)
     panels, quantities, groups = figure.panels(), list(figure.rows), figure.groups()
     is_one = len(panels) == 1
     rows, columns = (len(quantities), 1) if is_one else (len(panels), len(quantities))
     height_in = 1.1 + 1.6 * rows
+    names, shared = _labels(quantities) if is_one else (panels, "")
     how: dict[str, Any] = {"sharex": "col", "sharey": "none" if is_one else "col"}
     with canvas(path, figure.name, (rows, columns), height_in, **how) as (whole, axes):
         for row in range(rows):
@@ -267,15 +289,33 @@ def draw(figure: Figure, path: Path) -> None:
                 _panel(here, [bar for bar in figure.rows[quantity] if bar.panel == panel], groups)
                 if figure.reference is not None:
                     here.axhline(figure.reference, **REFERENCE)
-                if is_one:
-                    here.set_ylabel("\n".join(wrap(quantity, 20)))
-                elif row == 0:
+                if row == 0 and not is_one:
                     here.set_title(quantity)
-            if not is_one:
-                axes[row][0].set_ylabel(panels[row])
+            axes[row][0].set_ylabel("\n".join(wrap(names[row], 20)))
+        whole.supylabel(shared, fontsize=FONT_PT)
         for each in axes[-1]:
             name_places(each, groups, (PAGE_WIDTH_IN - 0.7) / columns - 0.2)
         head(whole, figure.title, *(each for row in axes for each in row))
+
+
+def _without_panels(figure: Figure) -> Figure:
+    """A figure of few groups with their panels' names in the groups' names: small panels would be mostly frames."""
+    if len(figure.panels()) == 1 or len(figure.groups()) > FEW:
+        return figure
+    rows = {
+        row: tuple(replace(bar, panel="", group=f"{bar.panel}, {bar.group}") for bar in bars)
+        for row, bars in figure.rows.items()
+    }
+    return replace(figure, rows=rows)
+
+
+def _labels(quantities: Sequence[str]) -> tuple[Sequence[str], str]:
+    """What differs in quantities such as `2+2 (speed-up)`, and what they share: written once, not beside each."""
+    parts = [each.removesuffix(")").partition(" (") for each in quantities]
+    shared = {unit for _, _, unit in parts}
+    return (
+        ([name for name, _, _ in parts], shared.pop()) if len(shared) == 1 < len(parts) else (quantities, "")
+    )
 
 
 def _panel(axes: "Axes", bars: list[Bar], groups: list[str]) -> None:

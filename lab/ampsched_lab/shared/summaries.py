@@ -170,7 +170,8 @@ def draw(found: Sequence[Error], kind: Kind, path: Path) -> None:
     rows = {name: [100 * each.value for each in found if each.group == name] for name in _groups(found)}
     most = 100 * kind.within
     limits = (-most, 0, most) if any(each.value < 0 for each in found) else (0, most)
-    title = f"How far {kind.what} are from {kind.beside}"
+    good = sum(abs(each.value) <= kind.within for each in found)
+    title = f"{good:,} of {len(found):,} {kind.what} are within {most:g} % of {kind.beside}"
     plots.strips(path, title, rows, f"error in %; lines at 0 and {most:g} %", limits)
 
 

@@ -117,7 +117,9 @@ def write(folder: Path) -> None:
         }
         for kernel in kernels
     }
-    plots.dots(folder / FIGURE, "What policies went through", counts, "events in all boots", scale="log")
+    failed = sum(bool(each.outcome.faults) for each in entries.values())
+    title = f"What policies met in {len(entries)} boots, {failed or 'none'} of which failed"
+    plots.dots(folder / FIGURE, title, counts, "events in all boots", scale="log")
 
 
 def answer(entries: Sequence[Entry]) -> str:

@@ -31,6 +31,8 @@ METRICS = {
 }
 DRAWN = tuple(scheduler.name for scheduler in SCHEDULERS if not scheduler.name.endswith("ondemand"))
 """Those with another governor differ by less than can be seen; the tables have them."""
+FROM_PAPER = tuple(name for name in DRAWN if not name.endswith("scripts"))
+"""Without those from the authors' scripts, for figures of all workloads; the tables have them."""
 
 
 def draw_programs(alone: Sequence[Alone], path: Path) -> None:
@@ -170,7 +172,7 @@ def comparison(results: Results, machine: str) -> Figure:
                 else results.relative(machine, mix, name, "Linux", metric),
             )
             for mix in WORKLOADS
-            for name in DRAWN
+            for name in FROM_PAPER[metric != "uniformity" :]
         )
         for metric, label in METRICS.items()
     }
@@ -180,9 +182,9 @@ def comparison(results: Results, machine: str) -> Figure:
 def draw_usage(results: Results, path: Path) -> None:
     """Figure 13: the share of the programs' time on big cores."""
     with plots.canvas(path, path.stem, (1, 1), 2.8) as (whole, [[axes]]):
-        width = 0.85 / len(DRAWN)
-        for index, name in enumerate(DRAWN):
-            places = [place + (index - (len(DRAWN) - 1) / 2) * width for place in range(len(WORKLOADS))]
+        width = 0.85 / len(FROM_PAPER)
+        for index, name in enumerate(FROM_PAPER):
+            places = [place + (index - (len(FROM_PAPER) - 1) / 2) * width for place in range(len(WORKLOADS))]
             shares = [results.mean(PAPER, mix, name, "big_share").mean for mix in WORKLOADS]
             axes.bar(places, shares, width, color=plots.COLOURS[name], label=name)
         axes.axhline(0.5, **plots.REFERENCE)
@@ -197,8 +199,11 @@ def draw_residency(results: Results, mix: str, path: Path) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    found = {name: results.of(PAPER, mix, name)[0].big_mhz for name in DRAWN}
-    clocks = [mhz for row in found.values() for mhz, _ in row]
+    all_of = {name: results.of(PAPER, mix, name)[0].big_mhz for name in DRAWN}
+    clocks = [mhz for row in all_of.values() for mhz, _ in row]
+    moving = {name: row for name, row in all_of.items() if len(row) > 1}
+    still = [name for name in all_of if name not in moving]
+    found = ({"\n".join(still): all_of[still[0]]} if still else {}) | moving
     colour = Normalize(min(clocks), max(clocks))
     scale = ScalarMappable(colour, colormaps["viridis"])
     with plots.canvas(path, path.stem, (1, 1), 2.8) as (whole, [[axes]]):
@@ -219,4 +224,4 @@ def draw_residency(results: Results, mix: str, path: Path) -> None:
         axes.set_xlim(0.0, 1.0)
         axes.set_xlabel("share of time")
         whole.colorbar(scale, ax=axes, label="big MHz")
-        plots.head(whole, f"Frequencies of the big cluster, {mix.upper()}")
+        plots.head(whole, f"Frequencies of the big cluster, {mix.upper()}: who lowers them, and for how long")

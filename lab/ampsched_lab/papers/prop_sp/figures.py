@@ -145,7 +145,7 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
         axes.margins(0.08)
         axes.set_xlabel("mean aggregate speed-up (higher is better)")
         axes.set_ylabel("mean unfairness (lower is fairer)")
-        plots.head(whole, "Throughput and fairness of every policy; red: no policy is better at both")
+        plots.head(whole, "Throughput and fairness of every policy; on the line: none is better at both")
         whole.canvas.draw()
         plots.name_points(axes, [(asp.mean, fair.mean, name) for name, (asp, fair) in near.items()])
         if far:
@@ -198,7 +198,7 @@ def _names(axes: "Axes", points: Sequence[Point]) -> None:
     if named:
         places = [(each.asp_normalised, each.unfairness_normalised, each.workload) for each in named]
         others = [(each.asp_normalised, each.unfairness_normalised) for each in points]
-        plots.name_points(axes, places, others, gap=0.018)
+        plots.name_points(axes, places, others, gap=0.025)
 
 
 def _same(one: Point, other: Point) -> bool:

@@ -1,5 +1,6 @@
 """What a report begins with: the answer in three sentences and one figure."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,5 +48,16 @@ def answer(claims: Sequence[Judged], headline: str, depend: Sequence[Dependence]
 
 
 def draw_verdicts(claims: Sequence[Judged], path: Path) -> None:
-    """Draws how many claims of each of the paper's figures and sections have which verdict."""
-    plots.stacked(path, "What became of the paper's claims", verdicts_by_figure(claims), COLOURS, "claims")
+    """Draws how many claims of each of the paper's figures, tables and sections have which verdict."""
+    counts = verdicts(claims)
+    judged = counts.total() - counts["not testable here"]
+    title = f"{counts['reproduced']} of {judged} claims are reproduced, {counts['direction only']} more have the direction"
+    rows = dict(sorted(verdicts_by_figure(claims).items(), key=lambda row: _place(row[0])))
+    plots.stacked(path, title, rows, COLOURS, "claims")
+
+
+def _place(name: str) -> tuple[int, list[float], str]:
+    """For sorting: figures, tables and sections by their numbers, then what has none."""
+    kinds = ("Figure", "Table", "section")
+    kind = next((place for place, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
+    return kind, [float(part) for part in re.findall(r"\d+", name)], name

@@ -10,12 +10,15 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import polars
 import pytest
 
 from ampsched import Catalog, InputError
+from ampsched._core import CoreKind
+from ampsched.calibration.calibrate import Calibration
 from ampsched.cli import main
 from ampsched.cli.proving import Checked, check_report, summary, write
-from ampsched.proving import energy, programs
+from ampsched.proving import energy, programs, selftest
 from ampsched.proving.energy import find_meter
 from ampsched.proving.measuring import WANTED, Measured, looks, measure, ratio, run
 from ampsched.proving.report import OWN, Proof, errors_of, report_text
@@ -182,13 +185,29 @@ def test_settings_and_policies_are_judged_by_errors_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("machine", "names"),
     [
-        ("2B2S", ["one core", "only big", "only little"]),
-        ("sym-4", ["one core", "half of the cores"]),
+        ("2B2S", ["only big", "only little", "one core"]),
+        ("sym-4", ["half of the cores", "one core"]),
     ],
 )
 def test_a_computer_is_tested_in_settings_that_it_has(machine: str, names: list[str]) -> None:
     found = settings_of(Catalog.shipped().machine(machine))
-    assert sorted(each.cores.name for each in found if each.cores) == sorted(names)
+    assert [each.cores.name for each in found if each.cores] == names
+
+
+def test_a_self_test_records_where_cpu_time_is_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On slow cores the same work takes more CPU time, and no recording tells by how much."""
+    kinds = (CoreKind("slow", "generic", [0]), CoreKind("fast", "generic", [1]))
+    rows = [("integer", "slow", 1.0), ("integer", "fast", 2.5)]
+    speeds = polars.DataFrame(rows, schema=["kernel", "kind", "rounds_per_s"], orient="row")
+    found = Calibration(kinds, speeds, (), (tmp_path / "machine.toml",), ())
+    set_to: list[object] = []
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, cpus: set_to.append(cpus))
+    monkeypatch.setattr(selftest, "record", lambda *_: set_to.append("recorded"))
+    monkeypatch.setattr(selftest, "posed", lambda *_: None)
+    monkeypatch.setattr(selftest, "Trials", lambda *_: None)
+    catalog = Catalog.shipped()
+    selftest._recorded(["true"], tmp_path / "r.ampr", catalog.machine("2B2S"), found, catalog)
+    assert set_to == [[1], "recorded", os.sched_getaffinity(0)]
 
 
 @pytest.mark.parametrize("name", list(programs.PROGRAMS))

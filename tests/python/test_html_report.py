@@ -107,6 +107,69 @@ def test_the_axis_can_begin_at_zero(page_file: Path) -> None:
         assert first.locator("svg text", has_text=re.compile(r"^0$")).count() == 1
 
 
+@pytest.fixture(scope="module")
+def along() -> ampsched.Comparison:
+    return ampsched.compare("2B2S", "ferret", ["linux", "rr"], over="n=1..4x2", repeat=2)
+
+
+@pytest.fixture(scope="module")
+def along_file(along: ampsched.Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a comparison along a parameter."""
+    path = tmp_path_factory.mktemp("html") / "along.html"
+    write(comparing.page(json.loads(json.dumps(along.to_dict())), Asked()), path)
+    return path
+
+
+def test_a_curve_has_the_numbers_of_the_json_and_is_drawn(
+    along_file: Path, along: ampsched.Comparison
+) -> None:
+    with opened(along_file) as found:
+        found.page.wait_for_function("ampsched.charts.every(each => each.made)")
+        assert found.problems == []
+        figure = found.page.locator("figure[data-form=curves]")
+        data = json.loads(figure.locator("script").text_content() or "")
+        drawn = {line["policy"]: line["points"] for line in data["metrics"][0]["lines"]}
+        for policy in along.policies:
+            rows = [row for row in along.summary() if row.policy == policy]
+            ms = [row.makespan_ms for row in rows]
+            assert drawn[policy] == [
+                [n, each.low, each.mean, each.high] for n, each in zip((1, 2, 4), ms, strict=True)
+            ]
+        labels = [label.text_content() for label in figure.locator("svg text").all()]
+        assert {"1", "2", "4", "n"} <= set(labels)
+        before = figure.locator("svg path").count()
+        found.page.locator(".filter input[value=rr]").uncheck()
+        assert figure.locator("svg path").count() < before
+        assert found.page.locator(".answer").inner_text().startswith("Simulated: ")
+        assert "at n = " in found.page.locator(".answer").inner_text()
+
+
+def test_tables_have_columns_of_parameters(along_file: Path) -> None:
+    with opened(along_file) as found:
+        tables = found.page.locator("table").all()
+        with_n = [
+            table for table in tables if "ferret:n=" not in (table.locator("tbody").text_content() or "")
+        ]
+        assert len(with_n) == len(tables)
+        captions = ("The answer", "Slowdown (H_NTT)", "Means over all runs", "Each simulation")
+        for caption in captions:
+            table = found.page.locator("table", has_text=caption)
+            heads = [head.text_content() for head in table.locator("thead th").all()]
+            column = heads.index("n")
+            cells = table.locator(f"tbody tr > :nth-child({column + 1})").all_text_contents()
+            assert set(cells) == {"1", "2", "4"}
+
+
+def test_a_curve_of_a_policys_parameter_has_the_others_across(tmp_path: Path) -> None:
+    over = ampsched.compare("2B2S", "sync-1", ["linux", "colab"], over="colab:decay=0.5..1:3", repeat=1)
+    write(comparing.page(over.to_dict(), Asked()), tmp_path / "p.html")
+    with opened(tmp_path / "p.html") as found:
+        figure = found.page.locator("figure[data-form=curves]")
+        found.page.wait_for_function("ampsched.charts.every(each => each.made)")
+        assert figure.locator("svg path[stroke-dasharray]").count() == 1
+        assert found.problems == []
+
+
 CONTRASTS = """() => {
   const parse = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b]

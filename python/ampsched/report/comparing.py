@@ -1,13 +1,15 @@
 """The page of a comparison in simulation."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from ampsched.comparison import SLOWDOWN, TURNAROUND, WORK_DONE, Decisive
-from ampsched.report import timely, words
+from ampsched.parameters import AXES, Axis
+from ampsched.report import along, timely, words
+from ampsched.report.along import NONE, Columns
 from ampsched.report.asked import Asked
 from ampsched.report.page import Block, Cell, Chart, Facts, Head, Notes, Page, Row, Section, Table, Text
 from ampsched.report.parts import machine_section, policies_section, repeat_section, timeline_chart
@@ -16,6 +18,8 @@ from ampsched.uncertainty import MARGIN, ModelErrors, Verdict, judge, sentences
 
 TIMELINES_MAX = 4
 """Workloads on machines of which runs are drawn: each has two figures."""
+ANSWERS_MAX = 3
+"""Curves whose answers are told at once."""
 RUNS_MAX = 1000
 """Runs that are listed one by one."""
 
@@ -34,11 +38,22 @@ class Mix:
     errors: ModelErrors | None = None
     """The model's own, if they were measured for such programs."""
     margin: float = MARGIN
+    columns: Columns = NONE
+    """The parameters of the comparison."""
 
     @property
     def name(self) -> str:
         """Such as ``sync-2 on 2B2S``."""
         return f"{self.workload} on {self.machine}"
+
+    @property
+    def short(self) -> str:
+        """The same without what the columns say."""
+        return self.columns.short_mix(self.workload, self.machine)
+
+    def policy(self, row: Values) -> Cell:
+        """The cell of a row's policy, without what the columns say."""
+        return Cell(self.columns.short("policy", row["policy"]))
 
     @property
     def metric(self) -> Metric:
@@ -86,28 +101,69 @@ def page(values: Values, asked: Asked, histograms: Sequence[Values] = ()) -> Pag
     """
     mixes = _mixes(values)
     policies = list(values["policies"])
-    answer, certainty = _answer(mixes, policies)
+    answer, certainty = _answer_along(values, mixes) or _answer(mixes, policies)
     machines = list(dict.fromkeys(mix.machine for mix in mixes))
     sections = [
         machine_section(asked, machines),
         _programs(mixes, policies),
         policies_section(policies),
         _timelines(mixes, asked),
-        timely.section(values["runs"], histograms, policies),
+        timely.section(values["runs"], histograms, policies, Columns.of(values)),
         _energy(mixes),
         _details(mixes),
         _assumed(values, asked),
-        _all_runs(values),
+        _all_runs(values, Columns.of(values)),
         repeat_section(asked),
     ]
     return Page(
-        f"{listed(policies)}: {_names(mixes)}",
+        f"{listed(policies)}: {_names(values, mixes)}",
         answer,
-        (answer_table(mixes, policies[0]), figure(mixes, policies)),
+        _blocks(values, mixes, policies),
         tuple(section for section in sections if section),
         tuple(policies),
         certainty=certainty,
     )
+
+
+def _blocks(values: Values, mixes: Sequence[Mix], policies: Sequence[str]) -> tuple[Block, ...]:
+    """What supports the answer: curves along a parameter, the table, all side by side if they are no curves."""
+    metrics = _drawn_metrics(mixes)
+    if mixes[0].decisive is TURNAROUND:
+        metrics.sort(key=lambda metric: metric is not MAKESPAN)
+    curves = along.charts(values, metrics, policies)
+    table = answer_table(mixes, policies[0])
+    return (*curves, table) if _is_along(values, mixes) else (*curves, table, figure(mixes, policies))
+
+
+def _is_along(values: Values, mixes: Sequence[Mix]) -> bool:
+    """Whether curves have all that there is, each of several workloads or machines."""
+    curves = values.get("curves", ())
+    drawn = {
+        (point["machine"], point["workload"])
+        for curve in curves
+        for line in curve["lines"]
+        for point in line["points"]
+    }
+    return len(curves) < len(mixes) and len(drawn) == len(mixes)
+
+
+def _answer_along(values: Values, mixes: Sequence[Mix]) -> tuple[str, str] | None:
+    """The answer along a parameter, as the console tells it; none if there is no curve, or there are many."""
+    curves = values.get("curves", ())
+    if not _is_along(values, mixes) or len(curves) > ANSWERS_MAX:
+        return None
+    answers = [curve["told"][-1] if curve["told"] else "" for curve in curves]
+    named = [
+        f"{curve['name']}: {answer}" if len(curves) > 1 and not answer.startswith(curve["name"]) else answer
+        for curve, answer in zip(curves, answers, strict=True)
+        if answer
+    ]
+    others = [f"{line}." for curve in curves for line in curve["told"][:-1]]
+    n = max(row["h_antt"]["n"] for row in values["summary"])
+    text = (
+        f"Simulated: {'; '.join(named)}." if named else f"Simulated: {listed([mix.name for mix in mixes])}."
+    )
+    return text, " ".join([*others, _seeds(n)])
 
 
 def _mixes(values: Values) -> list[Mix]:
@@ -126,10 +182,16 @@ def _mixes(values: Values) -> list[Mix]:
         errors = row["model_error"] and ModelErrors(tuple(row["model_error"]["change"]))
         return {"errors": errors, "margin": row["margin"]}
 
-    return [Mix(*key, of(values["summary"], key), of(values["runs"], key), **judged(key)) for key in keys]
+    columns = Columns.of(values)
+    return [
+        Mix(*key, of(values["summary"], key), of(values["runs"], key), columns=columns, **judged(key))
+        for key in keys
+    ]
 
 
-def _names(mixes: Sequence[Mix]) -> str:
+def _names(values: Values, mixes: Sequence[Mix]) -> str:
+    if _is_along(values, mixes):
+        return listed([f"{curve['name']} over {curve['head']}" for curve in values["curves"]])
     return mixes[0].name if len(mixes) == 1 else f"{len(mixes)} pairs of workload and machine"
 
 
@@ -201,10 +263,9 @@ def _seeds(n: int) -> str:
 
 def answer_table(mixes: Sequence[Mix], first: str) -> Table:
     """Policies by metric, with intervals, and how sure."""
-    many = len(mixes) > 1
-    metrics = _metrics(mixes)
-    heads = [Head("policy", False)]
-    heads += [Head("workload", False), Head("machine", False)] if many else []
+    metrics, columns = _metrics(mixes), mixes[0].columns
+    named = _named(mixes)
+    heads = [Head("policy", False), *(Head(axis, False) for axis in named), *columns.heads()]
     for metric in metrics:
         heads.append(Head(metric.name, hint=metric.hint))
         heads += [Head("change", hint=f"Relative to {first}.")] if metric.change else []
@@ -213,10 +274,20 @@ def answer_table(mixes: Sequence[Mix], first: str) -> Table:
             if metric is metrics[0]
             else []
         )
-    rows = tuple(_answer_row(mix, row, metrics, first, many) for mix in mixes for row in mix.summary)
+    rows = tuple(_answer_row(mix, row, metrics, first, named) for mix in mixes for row in mix.summary)
     n = max(row[metrics[0].key]["n"] for mix in mixes for row in mix.summary)
     note = f"± is half the 95 % confidence interval over {n} seeds. " if n > 1 else ""
     return Table("The answer", tuple(heads), rows, f"{note}Changes are against {first}.")
+
+
+def _named(mixes: Sequence[Mix]) -> list[Axis]:
+    """Which of workload and machine tell mixes apart, beside the parameters."""
+    axes: tuple[Axis, ...] = ("workload", "machine")
+    columns = mixes[0].columns
+    apart: list[Axis] = [
+        axis for axis in axes if len({columns.short(axis, getattr(mix, axis)) for mix in mixes}) > 1
+    ]
+    return list(axes) if apart and not columns.heads_by_column else apart
 
 
 def _metrics(mixes: Sequence[Mix]) -> list[Metric]:
@@ -227,9 +298,10 @@ def _metrics(mixes: Sequence[Mix]) -> list[Metric]:
     return [*deciding, words.H_STP, MAKESPAN]
 
 
-def _answer_row(mix: Mix, row: Values, metrics: Sequence[Metric], first: str, many: bool) -> Row:
+def _answer_row(mix: Mix, row: Values, metrics: Sequence[Metric], first: str, named: Sequence[Axis]) -> Row:
     is_first = row["policy"] == first
-    cells = [Cell(row["policy"])] + ([Cell(mix.workload), Cell(mix.machine)] if many else [])
+    cells = [mix.policy(row), *(Cell(mix.columns.short(axis, row[axis])) for axis in named)]
+    cells += mix.columns.cells(row)
     for metric in metrics:
         value = row[metric.key]
         cells.append(Cell(words.interval(value, metric.digits, metric.factor), value["mean"]))
@@ -245,8 +317,7 @@ def _answer_row(mix: Mix, row: Values, metrics: Sequence[Metric], first: str, ma
 
 def figure(mixes: Sequence[Mix], policies: Sequence[str]) -> Chart:
     """All metrics with their intervals; the reader chooses."""
-    every = [*_metrics(mixes), words.ENERGY, words.EDP]
-    metrics = [metric for metric in every if all(row[metric.key] for mix in mixes for row in mix.summary)]
+    metrics = _drawn_metrics(mixes)
     shown = metrics[0]
     told = [
         f"{row['policy']} {words.interval(row[shown.key], shown.digits, shown.factor)}"
@@ -258,24 +329,40 @@ def figure(mixes: Sequence[Mix], policies: Sequence[str]) -> Chart:
     return words.intervals(policies, metrics, rows, alt)
 
 
+def _drawn_metrics(mixes: Sequence[Mix]) -> list[Metric]:
+    """What figures show."""
+    every = [*_metrics(mixes), words.ENERGY, words.EDP]
+    return [metric for metric in every if all(row[metric.key] for mix in mixes for row in mix.summary)]
+
+
 def _programs(mixes: Sequence[Mix], policies: Sequence[str]) -> Section:
-    """The programs of each workload, and the slowdown of each under each policy."""
-    blocks: list[Block] = []
+    """The programs of each workload, and the slowdown of each under each policy; values of parameters in one table."""
+    columns, groups = mixes[0].columns.of_mixes, dict[str, list[Mix]]()
     for mix in mixes:
-        first = mix.runs[0]
-        rows = []
-        for index, app in enumerate(first["apps"]):
-            means = {policy: fmean(_slowdowns(mix, policy, index)) for policy in policies}
-            least = min(means.values())
-            cells = [Cell(f"{mean:.2f}", mean, "good" if mean == least else "") for mean in means.values()]
-            name = app["app"] if app["app"] == app["program"] else f"{app['app']} ({app['program']})"
-            rows.append(Row((Cell(name), Cell(f"{app['threads']:,}", app["threads"]), *cells)))
-        heads = (Head("program", False), Head("threads"), *(Head(policy) for policy in policies))
-        caption = f"Slowdown (H_NTT) of each program, {mix.name}"
-        blocks.append(
-            Table(caption, heads, tuple(rows), "Against running alone on as many big cores; means.")
-        )
-    return Section("Programs", tuple(blocks))
+        groups.setdefault(mix.short, []).append(mix)
+    heads = (
+        Head("program", False),
+        *columns.heads(),
+        Head("threads"),
+        *(Head(policy) for policy in policies),
+    )
+    note = "Against running alone on as many big cores; means."
+
+    def table(short: str, some: Sequence[Mix]) -> Table:
+        rows = tuple(row for mix in some for row in _program_rows(mix, policies, columns))
+        return Table(f"Slowdown (H_NTT) of each program, {short}", heads, rows, note)
+
+    return Section("Programs", tuple(table(short, some) for short, some in groups.items()))
+
+
+def _program_rows(mix: Mix, policies: Sequence[str], columns: Columns) -> Iterator[Row]:
+    for index, app in enumerate(mix.runs[0]["apps"]):
+        means = {policy: fmean(_slowdowns(mix, policy, index)) for policy in policies}
+        least = min(means.values())
+        cells = [Cell(f"{mean:.2f}", mean, "good" if mean == least else "") for mean in means.values()]
+        name = app["app"] if app["app"] == app["program"] else f"{app['app']} ({app['program']})"
+        threads = Cell(f"{app['threads']:,}", app["threads"])
+        yield Row((Cell(name), *columns.cells(mix.summary[0]), threads, *cells))
 
 
 def _slowdowns(mix: Mix, policy: str, app: int) -> list[float]:
@@ -323,8 +410,9 @@ def _energy(mixes: Sequence[Mix]) -> Section | None:
             rows.append(
                 Row(
                     (
-                        Cell(row["policy"]),
-                        Cell(mix.name),
+                        mix.policy(row),
+                        Cell(mix.short),
+                        *mix.columns.cells(row),
                         Cell(words.interval(row["energy_j"]), row["energy_j"]["mean"]),
                         words.change_cell(row["energy_change"], lower_is_better=True),
                         Cell(words.interval(row["edp_js"]), row["edp_js"]["mean"]),
@@ -334,7 +422,8 @@ def _energy(mixes: Sequence[Mix]) -> Section | None:
                 )
             )
     names = ("energy J", "change", "energy × makespan J s", "peak °C")
-    heads = (Head("policy", False), Head("workload", False), *map(Head, names))
+    parameters = mixes[0].columns.heads()
+    heads = (Head("policy", False), Head("workload", False), *parameters, *map(Head, names))
     return Section("Energy and heat", (Table("Energy and heat", heads, tuple(rows)),))
 
 
@@ -343,8 +432,9 @@ def _details(mixes: Sequence[Mix]) -> Section:
     rows = tuple(
         Row(
             (
-                Cell(row["policy"]),
-                Cell(mix.name),
+                mix.policy(row),
+                Cell(mix.short),
+                *mix.columns.cells(row),
                 Cell(number(row["waiting_ms"], 2), row["waiting_ms"]),
                 Cell(number(row["longest_wait_ms"], 2), row["longest_wait_ms"]),
                 Cell(number(row["switches"], 0), row["switches"]),
@@ -360,6 +450,7 @@ def _details(mixes: Sequence[Mix]) -> Section:
     heads = (
         Head("policy", False),
         Head("workload", False),
+        *mixes[0].columns.heads(),
         Head("waiting ms", hint="Mean time of a thread in run queues."),
         Head("longest wait ms", hint="Longest stay of a thread in a run queue, mean over the runs."),
         Head("switches"),
@@ -382,20 +473,26 @@ def _assumed(values: Values, asked: Asked) -> Section:
     return Section("What was assumed", (*facts, Notes((standing, *notes))))
 
 
-def _all_runs(values: Values) -> Section:
+def _short(columns: Columns, key: str, value: object) -> str:
+    return columns.short(key, str(value)) if key in AXES else str(value)
+
+
+def _all_runs(values: Values, columns: Columns) -> Section:
     """Each run, folded."""
     keys = ("policy", "workload", "machine", "core_order", "seed", "h_antt", "h_stp")
     rows = []
     for run in values["runs"][:RUNS_MAX]:
         named = [
-            Cell(str(run[key]).replace("-", " ") if key == "core_order" else str(run[key]))
+            Cell(str(run[key]).replace("-", " ") if key == "core_order" else _short(columns, key, run[key]))
             for key in keys[:5]
         ]
+        named[3:3] = columns.cells(run)
         measured = [Cell(f"{run[key]:.4f}", run[key]) for key in keys[5:]]
         makespan_ms = run["makespan_ns"] / 1e6
         rows.append(Row((*named, *measured, Cell(number(makespan_ms, 2), makespan_ms)), run["policy"]))
     heads = ("policy", "workload", "machine", "core order", "seed", "H_ANTT", "H_STP", "makespan ms")
-    columns = tuple(Head(head, position > 3) for position, head in enumerate(heads))
+    named_heads = tuple(Head(head, position > 3) for position, head in enumerate(heads))
+    all_heads = (*named_heads[:3], *columns.heads(), *named_heads[3:])
     left = len(values["runs"]) - len(rows)
     note = f"{left:,} more runs are in the JSON." if left > 0 else ""
-    return Section("All runs", (Table("Each simulation", columns, tuple(rows), note),), is_folded=True)
+    return Section("All runs", (Table("Each simulation", all_heads, tuple(rows), note),), is_folded=True)

@@ -22,7 +22,8 @@ def comparison(found: "Comparison") -> str:
     """The answer and its table."""
     page = comparing.page(found.to_dict(), Asked())
     notes = (Notes(tuple(found.caveats())),) if found.caveats() else ()
-    return fragment(Text(page.certainty), *_short(page.blocks[:1]), *notes, title=page.answer)
+    tables = tuple(block for block in page.blocks if isinstance(block, Table))
+    return fragment(Text(page.certainty), *_short(tables[:1]), *notes, title=page.answer)
 
 
 def outcome(found: "Outcome") -> str:

@@ -96,6 +96,13 @@
     });
     tools.append(button);
   };
+  const choose = (tools, metrics, act) => {
+    if (metrics.length < 2) return;
+    const pick = make("select");
+    metrics.forEach((each, index) => pick.append(make("option", { value: index, textContent: each.name })));
+    pick.addEventListener("change", () => act(metrics[+pick.value]));
+    tools.append(make("label", {}, "Metric ", pick));
+  };
   const narrow = (figure) => figure.clientWidth < 560;
 
   const forms = {
@@ -184,19 +191,111 @@
           true,
         );
       };
-      if (data.metrics.length > 1) {
-        const pick = make("select");
-        data.metrics.forEach((each, index) => pick.append(make("option", { value: index, textContent: each.name })));
-        pick.addEventListener("change", () => {
-          metric = data.metrics[+pick.value];
-          draw();
-        });
-        tools.append(make("label", {}, "Metric ", pick));
-      }
+      choose(tools, data.metrics, (chosen) => {
+        metric = chosen;
+        draw();
+      });
       press(tools, "axis from zero", false, (on) => {
         zero = on;
         draw();
       });
+      return draw;
+    },
+
+    // A curve per policy along a parameter, with intervals, for a metric that the reader chooses.
+    curves({ figure, canvas, tools, data, chart }) {
+      let metric = data.metrics[0];
+      let zero = false;
+      const values = [...new Set(metric.lines.flatMap((line) => line.points.map(([x]) => x)))]
+        .filter((x) => x !== null)
+        .sort((a, b) => a - b);
+      const [first, last] = [values[0], values.at(-1)];
+      // Values that grow by a factor are evenly apart on an axis of logarithms.
+      const factor = values[1] / first;
+      const grows = first > 0 && values.length > 2 && values.every((x, at) => !at || Math.abs(x / values[at - 1] / factor - 1) < 0.01);
+      const margin = grows ? Math.pow(last / first, 0.04) : 0.04 * (last - first);
+      const at = (line) => data.policies.indexOf(line.groups[0]);
+      const draw = () => {
+        const article = figure.closest("article");
+        const groups = article.querySelector(".filter") ? shown(article) : null;
+        const visible = metric.lines.filter((line) => !groups || line.groups.some((each) => groups.has(each)));
+        canvas.style.height = "340px";
+        chart().resize();
+        chart().setOption(
+          {
+            animation: false,
+            textStyle: text(),
+            grid: { left: 12, right: 24, top: 30, bottom: 40, containLabel: true },
+            tooltip: tip({
+              trigger: "item",
+              formatter: ({ seriesIndex, data: [x, low, mean, high] }) => {
+                const line = visible[seriesIndex];
+                return lines(
+                  line.points[0][0] === null ? line.policy : `${line.policy}, ${data.head} = ${x}`,
+                  `${metric.name} ${format(mean, metric.digits)}`,
+                  ...(high > low ? [`95 % interval ${format(low, metric.digits)} to ${format(high, metric.digits)}`] : []),
+                );
+              },
+            }),
+            xAxis: axis({
+              type: grows ? "log" : "value",
+              min: grows ? first / margin : first - margin,
+              max: grows ? last * margin : last + margin,
+              name: data.head,
+              nameLocation: "middle",
+              nameGap: 26,
+              splitLine: { show: false },
+              axisLine: { onZero: false, lineStyle: { color: ink("line") } },
+              axisTick: { lineStyle: { color: ink("line") }, customValues: values },
+              axisLabel: { ...text(), hideOverlap: true, customValues: values, formatter: (x) => String(+x.toPrecision(6)) },
+            }),
+            yAxis: axis({
+              type: "value",
+              scale: !zero,
+              min: zero ? 0 : undefined,
+              name: `${metric.name} (${metric.lower ? "lower" : "higher"} is better)`,
+              nameTextStyle: { ...text(), color: ink("soft"), align: "left" },
+            }),
+            series: visible.map((line, place) => ({
+              type: "custom",
+              encode: { x: 0, y: [1, 2, 3] },
+              data: line.points.map(([x, ...ends]) => [x ?? first, ...ends]),
+              renderItem: ({ dataIndex }, api) => {
+                const fill = colour(at(line));
+                const stroke = (x1, y1, x2, y2, more) => ({
+                  type: "line",
+                  shape: { x1, y1, x2, y2 },
+                  style: { stroke: fill, lineWidth: 2, ...more },
+                });
+                const [x, y] = api.coord([api.value(0), api.value(2)]);
+                if (line.points[0][0] === null) return stroke(x, y, api.coord([last, 0])[0], y, { lineDash: [6, 4] });
+                const [low, high] = [1, 3].map((end) => api.coord([api.value(0), api.value(end)])[1]);
+                const beside = x + 4 * (place - (visible.length - 1) / 2);
+                const bar = low > high ? [stroke(beside, low, beside, high, { lineWidth: 1.5, opacity: 0.6 })] : [];
+                const before = line.points[dataIndex - 1];
+                const path = before ? [stroke(...api.coord([before[0], before[2]]), x, y)] : [];
+                return { type: "group", children: [...path, ...bar, { type: "circle", shape: { cx: x, cy: y, r: 4 }, style: { fill } }] };
+              },
+            })),
+          },
+          true,
+        );
+      };
+      choose(tools, data.metrics, (chosen) => {
+        metric = chosen;
+        draw();
+      });
+      press(tools, "axis from zero", false, (on) => {
+        zero = on;
+        draw();
+      });
+      const legend = make("span", { className: "lines" });
+      for (const line of metric.lines) {
+        const swatch = make("span", { className: "swatch" });
+        swatch.dataset.colour = `c${at(line) % 10}`;
+        legend.append(make("span", {}, swatch, line.policy));
+      }
+      canvas.after(legend);
       return draw;
     },
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from ampsched.report.along import NONE, Columns
 from ampsched.report.page import Block, Cell, Chart, Head, Row, Section, Table
 from ampsched.report.words import number
 from ampsched.units import NS_PER_MS
@@ -16,24 +17,36 @@ BOUNDS_MS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 
 """Up to how long the classes of a histogram last; the last has no bound."""
 
 
-def section(runs: Sequence[Values], histograms: Iterable[Values], policies: Sequence[str]) -> Section | None:
+def section(
+    runs: Sequence[Values],
+    histograms: Iterable[Values],
+    policies: Sequence[str],
+    columns: Columns = NONE,
+) -> Section | None:
     """Latencies of a comparison; none if its runs don't have them.
 
     Args:
         runs: With machine, workload, policy and ``latency_p50_ns`` and so on.
         histograms: Rows of all programs' buckets: policy, thread (none: of the program), of, upper_ns, count.
         policies: Their order.
+        columns: The parameters.
     """
     if not runs or not all(f"latency_{key}" in run for run in runs for key in PERCENTILES):
         return None
-    groups: dict[tuple[str, str], list[Values]] = {}
+    groups: dict[tuple[str, str, str], list[Values]] = {}
     for run in runs:
-        groups.setdefault((run["policy"], f"{run['workload']} on {run['machine']}"), []).append(run)
+        groups.setdefault((run["policy"], run["workload"], run["machine"]), []).append(run)
     rows = []
-    for (policy, mix), of in groups.items():
+    for (policy, workload, machine), of in groups.items():
         means = [fmean(run[f"latency_{key}"] for run in of) / NS_PER_MS for key in PERCENTILES]
-        rows.append(Row((Cell(policy), Cell(mix), *(Cell(number(ms), ms) for ms in means)), policy))
-    heads = (Head("policy", False), Head("workload", False), *map(Head, PERCENTILES.values()))
+        named = Cell(columns.short("policy", policy)), Cell(columns.short_mix(workload, machine))
+        rows.append(Row((*named, *columns.cells(of[0]), *(Cell(number(ms), ms) for ms in means)), policy))
+    heads = (
+        Head("policy", False),
+        Head("workload", False),
+        *columns.heads(),
+        *map(Head, PERCENTILES.values()),
+    )
     note = "From the wake-up of a thread until it gets a core, of all threads; means over runs."
     blocks: list[Block] = [Table("Wake-up latency", heads, tuple(rows), note)]
     counts = _counts(histograms)

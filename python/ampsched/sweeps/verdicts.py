@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -72,13 +73,13 @@ class Deciding:
         return time_text(value) if self.column.endswith("_ns") else f"{value:.4g}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judged:
     """A machine, a workload and options.
 
     Attributes:
         place: These, as columns of a summary have them.
-        name: Such as ``sync-1 on 2B2S``.
+        options: Those that vary, such as ``governor schedutil``.
         deciding: What it is judged by.
         draws: That, of each policy by seed; the baseline first.
         known: What is known of the workload.
@@ -86,13 +87,18 @@ class Judged:
     """
 
     place: Place
-    name: str
+    options: Place
     deciding: Deciding
     draws: Draws
     known: Known
     margin: float
 
     @property
+    def name(self) -> str:
+        """Such as ``sync-1 on 2B2S``."""
+        return ", ".join([f"{self.place[1]} on {self.place[0]}", *self.options])
+
+    @cached_property
     def verdict(self) -> Verdict:
         """What may be said of its best policy."""
         error = self.known.model_error
@@ -101,8 +107,7 @@ class Judged:
 
     def sentences(self) -> list[str]:
         """The verdict in lines, the same as those of `compare`."""
-        workload = self.place[1]
-        machine = self.name.removeprefix(f"{workload} on ")
+        machine, workload = ", ".join([self.place[0], *self.options]), self.place[1]
         return sentences(self.verdict, workload, machine, self.deciding.name, self.deciding.text)
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +122,7 @@ class Judged:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verdicts:
     """All verdicts of a sweep by one metric.
 
@@ -145,13 +150,12 @@ class Verdicts:
             known = result.mixes.get((place[0], place[1]), Known())
             deciding = Deciding.of(metric, known, is_timed=all(row["timed"] for row in some))
             draws = _draws(some, deciding, result.baseline)
-            more = [f"{name} {some[0][name]}" for name in several]
-            name = ", ".join([f"{place[1]} on {place[0]}", *more])
+            options = tuple(f"{name} {some[0][name]}" for name in several)
             if result.baseline in draws:
-                found.append(Judged(place, name, deciding, draws, known, result.margin))
+                found.append(Judged(place, options, deciding, draws, known, result.margin))
         return Verdicts(result, metric, found)
 
-    @property
+    @cached_property
     def parameters(self) -> Parameters:
         """The parameters that vary."""
         frame = self.result.frame
@@ -159,16 +163,19 @@ class Verdicts:
 
     def panels(self) -> list[curves.Panel]:
         """The results along the parameter that was asked for, or that alone varies."""
+        return self._panels
+
+    @cached_property
+    def _panels(self) -> list[curves.Panel]:
         parameters = self.parameters
         column = curves.column_of(parameters, self.result.over)
         works = self._works()
         cases = []
         for each in self.judged:
             machine, workload = each.place[:2]
-            options = tuple(each.name.split(", ")[1:])
             for policy, draws in each.draws.items():
                 work = 0.0 if each.deciding.decisive is WORK_DONE else works[each.place, policy]
-                cases.append(curves.Case(machine, workload, policy, draws, options, work))
+                cases.append(curves.Case(machine, workload, policy, draws, each.options, work))
         return curves.panels(cases, parameters, column)
 
     def _works(self) -> dict[tuple[Place, str], float]:
@@ -207,13 +214,16 @@ class Verdicts:
 
     def _along(self, panel: curves.Panel) -> list[tuple[float, Judged]]:
         """The places of a panel by value of its parameter."""
-        parameters, mixes, found = self.parameters, panel.mixes(), []
-        for each in self.judged:
-            machine, workload = each.place[:2]
-            if (machine, workload) in mixes and tuple(each.name.split(", ")[1:]) == panel.place:
-                value = parameters.values(machine, workload).get(panel.column)
-                found.append((value if isinstance(value, float) else 0.0, each))
+        found = []
+        for machine, workload in panel.mixes():
+            value = self.parameters.values(machine, workload).get(panel.column)
+            judged = self._by_mix[machine, workload, panel.place]
+            found.append((value if isinstance(value, float) else 0.0, judged))
         return sorted(found, key=lambda one: one[0])
+
+    @cached_property
+    def _by_mix(self) -> dict[tuple[str, str, Place], Judged]:
+        return {(each.place[0], each.place[1], each.options): each for each in self.judged}
 
     @property
     def has_rivals(self) -> bool:

@@ -159,15 +159,18 @@ def best_values(
     return f"{panel.name}: {name} is best at {panel.head} = {', '.join(told)}" if told else ""
 
 
+def best_of(verdict: Verdict) -> str:
+    """A verdict in a few words."""
+    if verdict.word == "first":
+        return f"no policy is better than {verdict.first}"
+    if verdict.is_worth_it:
+        return f"{verdict.best} is {verdict.word} than {verdict.first}"
+    return f"not known whether any is better than {verdict.first}"
+
+
 def best_policies(panel: Panel, verdicts: Sequence[tuple[float, Verdict]]) -> str:
     """At which values which policy is best, in a sentence: the words of the verdicts, gathered."""
     groups: dict[str, list[str]] = {}
     for value, verdict in verdicts:
-        if verdict.word == "first":
-            what = f"no policy is better than {verdict.first}"
-        elif verdict.is_worth_it:
-            what = f"{verdict.best} is {verdict.word} than {verdict.first}"
-        else:
-            what = f"not known whether any is better than {verdict.first}"
-        groups.setdefault(what, []).append(shown(value))
+        groups.setdefault(best_of(verdict), []).append(shown(value))
     return "; ".join(f"{what} at {panel.head} = {', '.join(values)}" for what, values in groups.items())

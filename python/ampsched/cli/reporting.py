@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ampsched.report import Page
     from ampsched.results import Outcome
     from ampsched.settings import CompareSettings, SimulateSettings
+    from ampsched.sweeps.result import Sweep
     from ampsched.tasks import TaskSchedule
 
 EXAMPLES = render.examples(
@@ -95,6 +96,17 @@ def comparison(
         asked = Asked.of(machines, workloads, policies, settings, command())
         buckets = getattr(result, "histograms_to_polars", None)
         return comparing.page(result.to_dict(), asked, buckets().to_dicts() if buckets else ())
+
+    write(html, make, quiet=quiet)
+
+
+def sweep(html: Path | None, result: "Sweep", metric: str, *, quiet: bool) -> None:
+    """The page of ``sweep``."""
+
+    def make() -> "Page":
+        from ampsched.report import Asked, sweeping
+
+        return sweeping.page(result.to_dict(metric), Asked(command()))
 
     write(html, make, quiet=quiet)
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import progress_bar
@@ -24,6 +24,7 @@ from ampsched.sweeps.optimise import Optimised
 from ampsched.sweeps.optimise import optimise as run_optimise
 from ampsched.sweeps.plan import OPTIONS
 from ampsched.sweeps.sweep import sweep as run_sweep
+from ampsched.uncertainty import MARGIN
 
 if TYPE_CHECKING:
     from ampsched.sweeps.result import Sweep
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 EXAMPLES = render.examples(
     "ampsched sweep -m 2B2S,4B4S -w sync-1,sync-2 -p linux,colab:decay=0.5..1.0:6 --repeat 5 --out results",
     "ampsched sweep -m 2B2S -w ferret:n=2/4/8 -p linux,wash,colab --out results --plot ferret.svg",
+    "ampsched sweep -m 2B2S,4B4S -w ferret -p linux,colab --over n=1..16x2 --repeat 5 --out results --html threads.html",
     "ampsched sweep -m exynos5422 -w sync-1 -p linux,eas --governor schedutil --governor ondemand --energy "
     "--pareto h_antt,energy_j",
     "ampsched sweep -m 2B2S -w sync-2 -p linux,colab:decay=0..1:epoch_ms=1..50 --sample 100 --out results",
@@ -39,6 +41,8 @@ EXAMPLES = render.examples(
 )
 _FILES = declared(SweepSettings)["catalog"].setting.option
 assert _FILES is not None, "a catalogue is read from files"
+CURVES_MAX = 4
+"""Machines and workloads of which curves are printed."""
 ROWS_MAX = 20
 """Rows of a table; the folder and --json have all."""
 
@@ -156,6 +160,9 @@ def sweep(
             help=_FILES.help,
         ),
     ] = None,
+    over: options.OverOption = None,
+    margin: options.Margin = MARGIN,
+    html: options.Html = None,
     *,
     settings: SweepSettings,
     output: Output,
@@ -163,7 +170,8 @@ def sweep(
     """Simulate many combinations of machines, workloads, policies, parameters and options.
 
     Results are kept by what determines them: a sweep that was stopped goes on, one with more values adds to it, and a
-    changed policy runs anew alone. Prints means over all machines and workloads, and the best policy of each.
+    changed policy runs anew alone. Prints which policy is best and how sure that is, means over all machines and
+    workloads, and the best policy of each.
     """
     measure(metric)
     fronts = options.split(pareto, "pareto") if pareto else []
@@ -178,7 +186,7 @@ def sweep(
     machines, policies = options.split(machine, "machine"), options.split(policy, "policy")
     how: dict[str, Any] = {**settings, "files": catalog or [], "folder": out}
     if optimise is not None:
-        _refuse_with_optimise(workload, sample, pareto, plot)
+        _refuse_with_optimise(workload, sample, pareto, plot, over, html)
         with _executor(dask) as executor:
             how |= {"executor": executor, "optimiser_seed": sample_seed}
             _optimise(machines, policies, train, test, optimise, metric, how, output)
@@ -199,16 +207,19 @@ def sweep(
             policies,
             sample=sample,
             sample_seed=sample_seed,
+            over=over,
+            margin=margin,
             executor=executor,
             progress=progress,
             **how,
         )
     wrong = _failed(result) + _plot(result, plot, metric, fronts)
     output.show(
-        value=lambda: result.to_dict() | {"plot": str(plot) if plot else None},
+        value=lambda: result.to_dict(metric) | {"plot": str(plot) if plot else None},
         rows=lambda: result.summary().iter_rows(named=True),
         text=lambda console: _print(console, result, metric, fronts, out, plot),
     )
+    reporting.sweep(html, result, metric, quiet=output.is_data)
     if wrong:
         raise InputError("; ".join(wrong))
 
@@ -222,9 +233,21 @@ def _failed(result: "Sweep") -> list[str]:
 
 
 def _refuse_with_optimise(
-    workload: str | None, sample: int | None, pareto: str | None, plot: Path | None
+    workload: str | None,
+    sample: int | None,
+    pareto: str | None,
+    plot: Path | None,
+    over: str | None,
+    html: Path | None,
 ) -> None:
-    given = {"--workload": workload, "--sample": sample, "--pareto": pareto, "--plot": plot}
+    given = {
+        "--workload": workload,
+        "--sample": sample,
+        "--pareto": pareto,
+        "--plot": plot,
+        "--over": over,
+        "--html": html,
+    }
     for option, value in given.items():
         if value is not None:
             hint = "name workloads by --train and --test" if option == "--workload" else "leave it out"
@@ -267,6 +290,7 @@ def _told_where(out: Path | None) -> Iterator[None]:
 def _print(
     console: Console, result: "Sweep", metric: str, fronts: list[str], out: Path | None, plot: Path | None
 ) -> None:
+    _print_verdicts(console, result, metric)
     where = f"kept in {out}" if out else "--out FOLDER keeps them"
     total = f"{result.frame.height:,} simulations, {result.simulated:,} of them new; {where}"
     console.print(f"{total}\n", soft_wrap=True)
@@ -295,6 +319,21 @@ def _print(
         rows = result.pareto(*fronts).rows(named=True)
         _print_table(console, title, rows, [*_told_apart(result), "policy", *fronts])
     _print_notes(console, result, metric, plot)
+
+
+def _print_verdicts(console: Console, result: "Sweep", metric: str) -> None:
+    """The answer, and a small curve of each policy along a parameter."""
+    verdicts = result.verdicts(metric)
+    for line in verdicts.told():
+        console.print(line, soft_wrap=True, markup=False)
+    for panel in verdicts.panels()[:CURVES_MAX]:
+        if len(verdicts.panels()) > 1:
+            console.print(f"{panel.name}:", soft_wrap=True, markup=False)
+        lines = {
+            line.policy: [(value, each.mean) for value, each in line.estimates()] for line in panel.lines
+        }
+        render.print_curves(console, panel.head, lines, verdicts.text(panel))
+    console.print()
 
 
 def _told_apart(result: "Sweep") -> list[str]:

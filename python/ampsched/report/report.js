@@ -219,6 +219,7 @@
         const article = figure.closest("article");
         const groups = article.querySelector(".filter") ? shown(article) : null;
         const visible = metric.lines.filter((line) => !groups || line.groups.some((each) => groups.has(each)));
+        const curved = visible.filter((line) => line.points.length > 1);
         canvas.style.height = "340px";
         chart().resize();
         chart().setOption(
@@ -256,7 +257,7 @@
               name: `${metric.name} (${metric.lower ? "lower" : "higher"} is better)`,
               nameTextStyle: { ...text(), color: ink("soft"), align: "left" },
             }),
-            series: visible.map((line, place) => ({
+            series: visible.map((line) => ({
               type: "custom",
               encode: { x: 0, y: [1, 2, 3] },
               data: line.points.map(([x, ...ends]) => [x ?? first, ...ends]),
@@ -270,7 +271,7 @@
                 const [x, y] = api.coord([api.value(0), api.value(2)]);
                 if (line.points[0][0] === null) return stroke(x, y, api.coord([last, 0])[0], y, { lineDash: [6, 4] });
                 const [low, high] = [1, 3].map((end) => api.coord([api.value(0), api.value(end)])[1]);
-                const beside = x + 4 * (place - (visible.length - 1) / 2);
+                const beside = x + 4 * (curved.indexOf(line) - (curved.length - 1) / 2);
                 const bar = low > high ? [stroke(beside, low, beside, high, { lineWidth: 1.5, opacity: 0.6 })] : [];
                 const before = line.points[dataIndex - 1];
                 const path = before ? [stroke(...api.coord([before[0], before[2]]), x, y)] : [];

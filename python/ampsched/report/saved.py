@@ -8,12 +8,13 @@ from typing import Any
 from ampsched import laboratory
 from ampsched._core import DATA_BYTES_MAX, InputError
 from ampsched.files import read_text
-from ampsched.report import advising, comparing, living, single, tasks
+from ampsched.report import advising, comparing, living, single, sweeping, tasks
 from ampsched.report.asked import Asked
 from ampsched.report.page import Page
 
 FORMS: tuple[tuple[str, frozenset[str], Callable[[Any, Asked], Page]], ...] = (
     ("compare", frozenset({"policies", "summary", "runs", "notes", "caveats"}), comparing.page),
+    ("sweep", frozenset({"baseline", "simulated", "told", "summary", "simulations"}), sweeping.page),
     ("live compare", frozenset({"mix", "alone_s", "alone_cpus", "summary", "runs", "notes"}), living.page),
     ("advise", frozenset({"program", "baseline", "choices", "is_worth_it", "equals"}), advising.page),
     ("simulate", frozenset({"makespan_ns", "apps", "threads", "cores", "clusters", "policy"}), single.page),

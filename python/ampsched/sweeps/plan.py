@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ampsched._core import InputError, Machine, Workload
 from ampsched.api import MachineLike, WorkloadLike, core_orders
@@ -22,10 +22,33 @@ from ampsched.sweeps.digests import content_of, sha
 from ampsched.sweeps.grid import Axes, Pattern, sampled
 from ampsched.sweeps.work import Point, Thing, options_of
 
+if TYPE_CHECKING:
+    from ampsched.recording.model_error import ModelError
+
 OPTIONS = ("factors", "noise", "overhead", "governor")
 """Settings that can be varied."""
 SweptPolicy = str | type[Policy]
 POINTS_MAX = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What verdicts need to know of a workload on a machine.
+
+    Attributes:
+        apps: How many applications it has; 0: not known.
+        has_durations: Whether each of them states how long it runs.
+        model_error: The model's own, if it was measured for such programs.
+    """
+
+    apps: int = 0
+    has_durations: bool = False
+    model_error: "ModelError | None" = None
+
+    @staticmethod
+    def of(workload: Workload, model_error: "ModelError | None" = None) -> "Known":
+        """What is known of a workload."""
+        return Known(len(workload.apps), all(each is not None for each in workload.durations_ns), model_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +60,8 @@ class Plan:
     """The policy that others are measured against."""
     files: tuple[str, ...]
     """Files of the catalogue, beside the shipped ones."""
+    mixes: Mapping[tuple[str, str], Known] = field(default_factory=dict)
+    """By names of machine and workload."""
 
     def can_be_sent(self) -> bool:
         """Whether all is named by texts, which mean something to other processes."""
@@ -78,7 +103,7 @@ def plan(wanted: Wanted) -> Plan:
     for place, policies in groups.items():
         points += maker.points(dict(zip(maker.axes.patterns, place, strict=False)), policies)
         Range(1, POINTS_MAX).check("number of simulations", len(points))
-    return Plan(tuple(points), maker.baseline, wanted.files)
+    return Plan(tuple(points), maker.baseline, wanted.files, maker.mixes)
 
 
 class _Maker:
@@ -102,6 +127,8 @@ class _Maker:
         self._things: dict[tuple[str, str], Thing] = {}
         self._machines: dict[str, Machine] = {}
         self._digests: dict[tuple[str, ...], str] = {}
+        self._known: dict[tuple[str, str], Known] = {}
+        self.mixes: dict[tuple[str, str], Known] = {}
 
     def _patterns(self, axis: str, values: Sequence[object]) -> list[Pattern]:
         if not values:
@@ -165,6 +192,8 @@ class _Maker:
                 raise InputError(
                     f'"{key[-1]}" is the name of two different files: sweep them one by one; ampsched compare tells them apart'
                 )
+        key = (place["machine"], place["workload"])
+        self.mixes[machine.name, workload.name] = self._known.get(key) or self._known["", key[1]]
         options, digest = self._options(place)
         things = [self._thing("policy", policy) for policy in dict.fromkeys(policies)]
         about = [
@@ -194,6 +223,8 @@ class _Maker:
         key = (place["machine"], text)
         if key not in self._things:
             found = Placed.of(self.catalog, text, self._machines[place["machine"]])
+            error = found.conditions.model_error if found.conditions else None
+            self._known[key] = Known.of(found.workload, error)
             self._things[key] = Thing(found.workload.name, str(Path.cwd() / text), content_of(found.workload))
         return self._things[key]
 
@@ -214,6 +245,7 @@ class _Maker:
                 return Thing(machine.name, sent, content_of(machine))
             case "workload":
                 workload = self.catalog.workload(given)
+                self._known["", text] = Known.of(workload)
                 return Thing(workload.name, sent, content_of(workload))
             case _:
                 spec = PolicySpec.of(given)

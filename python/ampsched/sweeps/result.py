@@ -1,8 +1,8 @@
 """What a sweep has found: one row per simulation, and what is made of them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars
 from polars import col
@@ -12,7 +12,11 @@ from ampsched.parameters import AXES, Parameters, Value, shown, split
 from ampsched.statistics import Estimate, t_quantile
 from ampsched.sweeps.folder import KEY
 from ampsched.sweeps.measures import MEASURES, measure
-from ampsched.sweeps.plan import OPTIONS, Plan
+from ampsched.sweeps.plan import OPTIONS, Known, Plan
+from ampsched.uncertainty import MARGIN
+
+if TYPE_CHECKING:
+    from ampsched.sweeps.verdicts import Verdicts
 
 PLACE = ("machine", "workload", *OPTIONS)
 """The columns within which policies are compared."""
@@ -26,11 +30,17 @@ class Sweep:
         frame: One row per simulation, in the order of the sweep. Columns that end in ``_ns`` are in ns, in ``_j`` in J.
         baseline: The policy that others are measured against.
         simulated: How many simulations were run now; the others were there.
+        mixes: What is known of the workloads, by names of machine and workload.
+        margin: By how much worse than the best others may be and still count as no worse: 0.01 is 1 %.
+        over: The column of the parameter that was asked for, see `ampsched.parameters`.
     """
 
     frame: polars.DataFrame
     baseline: str
     simulated: int
+    mixes: Mapping[tuple[str, str], Known] = field(default_factory=dict)
+    margin: float = MARGIN
+    over: str | None = None
 
     def __repr__(self) -> str:
         """A line; `frame` and `summary` show everything."""
@@ -57,6 +67,25 @@ class Sweep:
                 for workload, machine in timed.unique(maintain_order=True).rows()
             ),
         ]
+
+    def good(self) -> polars.DataFrame:
+        """The simulations that did not fail."""
+        return self.frame.filter(col("error").is_null())
+
+    def verdicts(self, metric: str = "h_antt") -> "Verdicts":
+        """Which policy is best, by how much, and how sure that is: at each place and over all.
+
+        Args:
+            metric: What decides; ``h_antt`` stands for what `compare` judges by: the turnaround of a single program,
+                work done where a duration stops all, else H_ANTT.
+
+        Raises:
+            InputError: If there is no such metric.
+        """
+        from ampsched.sweeps.verdicts import Verdicts
+
+        self._check(metric)
+        return Verdicts.of(self, metric)
 
     def summary(self, metrics: Sequence[str] | None = None) -> polars.DataFrame:
         """One row per policy and place (machine, workload, options): means over core orders, intervals over seeds.
@@ -161,14 +190,26 @@ class Sweep:
         name = f"{metric}_change"
         return Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], row["n"])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Summary and simulations as plain values, for JSON."""
+    def to_dict(self, metric: str = "h_antt") -> dict[str, Any]:
+        """Verdicts, summary and simulations as plain values, for JSON.
+
+        Args:
+            metric: What verdicts are by, see `verdicts`.
+
+        Raises:
+            InputError: If there is no such metric.
+        """
+        verdicts, keys = self.verdicts(metric), ("machine", "workload", "policy")
+        values = verdicts.parameters.values
         return {
             "baseline": self.baseline,
             "simulated": self.simulated,
+            **verdicts.to_dict(),
             "caveats": self.caveats(),
             "failures": self.failures(),
-            "summary": self.summary().to_dicts(),
+            "summary": [
+                {**row, **values(*(row[key] for key in keys))} for row in self.summary().iter_rows(named=True)
+            ],
             "simulations": self.frame.to_dicts(),
         }
 
@@ -198,9 +239,10 @@ class Sweep:
 
     def _per_seed(self, names: Sequence[str]) -> polars.DataFrame:
         """Means over core orders."""
-        good = self.frame.filter(col("error").is_null())
-        return good.group_by(*PLACE, "policy", "seed", maintain_order=True).agg(
-            col(name).mean() for name in names
+        return (
+            self.good()
+            .group_by(*PLACE, "policy", "seed", maintain_order=True)
+            .agg(col(name).mean() for name in names)
         )
 
 
@@ -248,7 +290,7 @@ def result_of(plan: Plan, rows: polars.DataFrame, simulated: int) -> Sweep:
     """
     wanted = polars.DataFrame({KEY: list(dict.fromkeys(point.key for point in plan.points))})
     frame = wanted.join(rows, on=KEY, how="inner", maintain_order="left")
-    result = Sweep(_with_parameters(frame), plan.baseline, simulated)
+    result = Sweep(_with_parameters(frame), plan.baseline, simulated, plan.mixes)
     if frame.height and frame["error"].is_not_null().all():
         raise InputError(f"every simulation failed: {result.failures()[0]}")
     return result

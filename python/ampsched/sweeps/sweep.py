@@ -2,18 +2,23 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from ampsched._core import InputError
 from ampsched.api import MachineLike, WorkloadLike
+from ampsched.catalog import Catalog
 from ampsched.execution import Progress
 from ampsched.factors import Factors
 from ampsched.governor import Governors
 from ampsched.noise import Noise
+from ampsched.over import Over, OverLike
 from ampsched.overhead import Overhead
 from ampsched.settings import SEED_MAX, CoreOrders, SweepSettings, complete
+from ampsched.sweeps.grid import Pattern
 from ampsched.sweeps.plan import OPTIONS, Plan, SweptPolicy, Wanted, plan
+from ampsched.uncertainty import MARGIN, MARGIN_RANGE
 
 if TYPE_CHECKING:
     import polars
@@ -46,6 +51,8 @@ def sweep(
     folder: str | Path | None = None,
     sample: int | None = None,
     sample_seed: int = 1,
+    over: OverLike | None = None,
+    margin: float = MARGIN,
     executor: Executor | None = None,
     jobs: int = 0,
     files: Sequence[str | Path] = (),
@@ -66,6 +73,8 @@ def sweep(
             that it depends on has changed. Several people, and processes, may use one folder.
         sample: Take so many combinations by chance, and the first policy beside each; else all.
         sample_seed: Seed of that choice.
+        over: A parameter with many values, such as ``"n=1..16"``; see `compare`.
+        margin: By how much worse than the best other policies may be and still count as no worse: 0.01 is 1 %.
         executor: Who simulates: any executor of ``concurrent.futures``, such as that of a Dask client. By default as
             many processes of this computer as `jobs` says.
         jobs: Number of processes, 0: one per processor; of an executor the number of its workers, 0: unknown.
@@ -83,8 +92,33 @@ def sweep(
         >>> found.best("h_antt")["policy"].len()
         1
     """
+    MARGIN_RANGE.check("margin", margin)
+    column = None
+    if over is not None:
+        if sample is not None:
+            raise InputError(
+                "over does not go with a sample, which has some combinations only (leave one of them out)"
+            )
+        catalog = Catalog.shipped().with_files(*files) if files else Catalog.shipped()
+        machines, workloads = _all_of(machine, "machine"), _all_of(workload, "workload")
+        varied = Over.of(over).varied(machines, workloads, _all_of(policies, "policy"), catalog)
+        machine, workload, policies, column = (
+            varied.machines,
+            varied.workloads,
+            varied.policies,
+            varied.column,
+        )
     wanted = wanted_of(machine, workload, policies, files, sample, sample_seed, options)
-    return run_plan(plan(wanted), store_of(folder), executor, jobs, progress)
+    found = run_plan(plan(wanted), store_of(folder), executor, jobs, progress)
+    return replace(found, margin=margin, over=column)
+
+
+def _all_of(given: Any, axis: str) -> list[Any]:  # noqa: ANN401
+    """One or several, each text as all that it stands for."""
+    found: list[Any] = []
+    for each in each_of(given):
+        found += Pattern.of(str(each), axis).all() if isinstance(each, str | Path) else [each]
+    return found
 
 
 def wanted_of(

@@ -66,6 +66,16 @@ def test_arguments_stay_as_they_are_and_in_order() -> None:
     assert ran("prog") == f"[] 4 None {list(FIRST.cpus)}"
 
 
+def test_names_of_any_bytes_are_kept(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = os.fsdecode(b"-od'd \xff\n$HOME `id` {threads} \"*")
+    a_program(home / "bin" / name)
+    YES.keep(YES.place([str(home / "bin" / name), "-j", "{threads}"], None), [SETTING])
+    assert ran(str(home / ".local/bin" / name), "x").startswith("['-j', '4', 'x'] 4 ")
+    Keeping(apply=False, to=None, undo=True, yes=True).take_back([name])
+    assert not (home / ".local").exists()
+    assert capsys.readouterr().err.count("run it as") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "added", "own"),
     [

@@ -10,6 +10,7 @@ import pytest
 
 from ampsched import InputError
 from ampsched.cli.keeping import Keeping, tell_of_wrapper
+from ampsched.cli.recording import record
 from ampsched.keeping import applied, places
 from ampsched.keeping.applied import all_applied, apply
 from ampsched.keeping.places import Place, place_of
@@ -188,6 +189,9 @@ def test_whoever_records_through_a_wrapper_is_told(capsys: pytest.CaptureFixture
     told = capsys.readouterr().err
     assert told.startswith(f"note: prog is the wrapper {home}/.local/bin/prog of ampsched advise --apply")
     assert f"ampsched advise --undo {home}/.local/bin/prog" in told
+    with pytest.raises(InputError, match="no such folder"):
+        record(["prog"], out=home / "none/x.ampr")
+    assert capsys.readouterr().err == told
     tell_of_wrapper(str(home / "bin/prog"))
     assert capsys.readouterr().err == ""
 

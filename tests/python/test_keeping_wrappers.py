@@ -10,6 +10,7 @@ import pytest
 
 from ampsched import InputError
 from ampsched.cli.keeping import Keeping, tell_of_wrapper
+from ampsched.cli.recording import record
 from ampsched.keeping import applied, places
 from ampsched.keeping.applied import all_applied, apply
 from ampsched.keeping.places import Place, place_of
@@ -64,6 +65,16 @@ def test_arguments_stay_as_they_are_and_in_order() -> None:
     words = ["build", "-v", "a b", "", "$HOME", "*", "-j", "9", "--", "-x\ny", "'"]
     assert ran("prog", *words) == f"{words} 4 None {list(FIRST.cpus)}"
     assert ran("prog") == f"[] 4 None {list(FIRST.cpus)}"
+
+
+def test_names_of_any_bytes_are_kept(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = os.fsdecode(b"-od'd \xff\n$HOME `id` {threads} \"*")
+    a_program(home / "bin" / name)
+    YES.keep(YES.place([str(home / "bin" / name), "-j", "{threads}"], None), [SETTING])
+    assert ran(str(home / ".local/bin" / name), "x").startswith("['-j', '4', 'x'] 4 ")
+    Keeping(apply=False, to=None, undo=True, yes=True).take_back([name])
+    assert not (home / ".local").exists()
+    assert capsys.readouterr().err.count("run it as") == 1
 
 
 @pytest.mark.parametrize(
@@ -178,6 +189,9 @@ def test_whoever_records_through_a_wrapper_is_told(capsys: pytest.CaptureFixture
     told = capsys.readouterr().err
     assert told.startswith(f"note: prog is the wrapper {home}/.local/bin/prog of ampsched advise --apply")
     assert f"ampsched advise --undo {home}/.local/bin/prog" in told
+    with pytest.raises(InputError, match="no such folder"):
+        record(["prog"], out=home / "none/x.ampr")
+    assert capsys.readouterr().err == told
     tell_of_wrapper(str(home / "bin/prog"))
     assert capsys.readouterr().err == ""
 

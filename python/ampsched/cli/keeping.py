@@ -160,7 +160,8 @@ class Keeping:
         wanted = _called(names, found) if names else found
         for each in wanted:
             before = each.before and (" ".join(each.before.split()) or "nothing")
-            _say(f"{each.name}: {each.path} {f'holds again: {before}' if before else 'is removed'}")
+            where = each.path if each.path == each.name else f"{each.name}: {each.path}"
+            _say(f"{where} {f'holds again: {before}' if before else 'is removed'}")
         if not wanted:
             _say(f"nothing is applied by this user ({state_folder()} holds no record)")
         elif self._is_agreed("take this back?"):

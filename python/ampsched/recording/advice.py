@@ -27,6 +27,7 @@ from ampsched.recording.refusal import FIRST_CHOICE, Reason, reasons, reasons_be
 from ampsched.recording.schedules import LoopSchedule, is_openmp, schedules, shared_part
 from ampsched.recording.search import Found, Step, Trials, Tried, search, steps
 from ampsched.recording.setting import Setting
+from ampsched.recording.several import Runs
 from ampsched.recording.speedups import Speedup, known_speedup
 from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import MARGIN, MARGIN_RANGE, ModelErrors, Verdict, judge, sentences
@@ -266,7 +267,7 @@ def check_request(machine: str | Machine | None, policies: Sequence[str]) -> Non
 
 
 def advise(
-    path: Path | Mapping[int, Path],
+    path: Path | Mapping[int, Path] | Sequence[Path],
     machine: str | Machine,
     policies: Sequence[str] = POLICIES,
     *,
@@ -285,7 +286,8 @@ def advise(
     """Finds the best setting of a recorded program on a machine: policy, cores and number of threads.
 
     Args:
-        path: The recording; or several by the number of threads, of which the greatest is the usual one.
+        path: The recording; or several by the number of threads, of which the greatest is the usual one; or several of
+            the same command and threads, which tell how much its work differs from run to run.
         machine: The machine.
         policies: Policies; the baseline is added if it is not the first of them. With it alone, only threads and cores
             are tried: what needs no other scheduler.
@@ -312,7 +314,8 @@ def advise(
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
     where = catalog.machine(machine)
-    counts, paths = _by_threads(path)
+    runs = Runs.of(path, anyway=anyway)
+    counts, paths = _by_threads(runs.path)
     recording = load(paths[0])
     asked = goal_of(recording, where, goal, governor)
     tell("replaying on the recording's own cores, on others and on one")
@@ -324,7 +327,7 @@ def advise(
         raise InputError(f"{BASELINE} is the baseline: name a policy that it is compared with")
     info = json.loads(recording.info)
     known = known_speedup(info, catalog, machine, speedup, usual_speedup)
-    conditions = pose(catalog, recording, paths[0], known)
+    conditions = pose(catalog, recording, paths[0], known, spread=runs.spread)
     clocks = with_held_clocks(where, conditions.workload, asked.governor != "none").note
     settings: dict[str, Any] = {
         "noise": NOISE,
@@ -341,7 +344,7 @@ def advise(
     if known.ratio is None and choices:
         for word, like in (("little", SLOW_PROFILE), ("much", FAST_PROFILE)):
             tell(f"the same if it gains {word} from fast cores")
-            other = pose(catalog, recording, paths[0], known, like=like).workload
+            other = pose(catalog, recording, paths[0], known, like=like, spread=runs.spread).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
             best_if[word] = _choices(varied, metric)[0].policy
     posed, left_out = _others(catalog, counts[1:], paths[1:], where, asked, known, anyway=anyway)
@@ -463,7 +466,8 @@ def _loops(conditions: Conditions, trials: Trials, repeat: int) -> tuple[Loops, 
     """What other schedules of the program's loops would gain, the best first."""
     recording, found = conditions.recording, []
     for schedule in schedules(recording):
-        posed = pose(conditions.catalog, recording, conditions.path, conditions.speedup, schedule.params)
+        stated = {"spread": conditions.spread.part, **schedule.params}
+        posed = pose(conditions.catalog, recording, conditions.path, conditions.speedup, stated)
         how = {**trials.options, "repeat": repeat, "limits": False}
         compared = api.compare(trials.machine, posed.workload, [BASELINE], **how)
         draws = trials.metric.draws(compared, BASELINE)

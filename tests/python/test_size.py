@@ -2,7 +2,7 @@
 
 from tools import size
 
-CAPS = {"product": 170_500, "tests": 75_000, "laboratory": 44_300, "examples": 3_500, "shipped data": 10_400}
+CAPS = {"product": 170_900, "tests": 75_000, "laboratory": 44_300, "examples": 3_500, "shipped data": 10_400}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
 FILES, SIZE_MB = 2_720, 32.2
 """What is tracked. Aim: 20 MB."""

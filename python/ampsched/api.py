@@ -1,6 +1,6 @@
 """The functions that most users need: `simulate` and `compare`, `limit` and `optimum`, and Prop-SP's `references`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, Unpack
@@ -198,7 +198,7 @@ def compare(
         varied = Over.of(over).varied(on_what, asked, policies, catalog)
         on_what, asked, policies, column = varied.machines, varied.workloads, varied.policies, varied.column
     machines = named_apart([catalog.machine(each) for each in on_what], on_what)
-    settings = {**settings, "noise": noise_beside(settings["noise"], *asked)}
+    settings = {**settings, "noise": noise_beside(settings["noise"], *asked, catalog=catalog)}
     placed = [
         each
         for on in machines
@@ -209,19 +209,19 @@ def compare(
     _check_distinct([each.workload.name for each in placed[: len(asked)]], "workload")
     _check_distinct([spec.label for spec in specs], "policy")
     seeds = range(settings["seed"], settings["seed"] + settings["repeat"])
-    stopped = [(each.machine, _stopped(each.workload, settings)) for each in placed]
+    drawn = [_of_seeds(each, seeds, settings) for each in placed]
     mixes = [
-        Mix(on, order, mix, spec, seed)
-        for (on, mix), spec in product(stopped, specs)
-        for order in core_orders(settings, on)
-        for seed in seeds
+        Mix(each.machine, order, mix, spec, seed)
+        for (each, of_seeds), spec in product(zip(placed, drawn, strict=True), specs)
+        for order in core_orders(settings, each.machine)
+        for seed, mix in of_seeds.items()
     ]
     how = only(MixSettings, settings)
     runs = run_mixes(
         mixes, how, same_machine=True, limits=limits, processes=settings["jobs"], progress=progress
     )
     is_governed = Governors.of(settings["governor"]) != Governors()
-    held = (with_held_clocks(on, mix, is_governed).note for on, mix in stopped)
+    held = (with_held_clocks(each.machine, each.workload, is_governed).note for each in placed)
     notes = [
         *_notes(settings),
         *(note for each in placed for note in each.notes(len(placed) > 1)),
@@ -282,8 +282,8 @@ def limit(
         workload: See `simulate`.
 
     Raises:
-        InputError: If something does not exist or is wrong, a program cannot go on, or is repeated with amounts of which
-            too little is known.
+        InputError: If something does not exist or is wrong, a program cannot go on, or is repeated with amounts of
+            which too little is known.
 
     Example:
         >>> limit("2B2S", "sync-1").h_antt >= 1
@@ -357,8 +357,16 @@ def _alone(
     """The machine, the workload on it, and how its programs are run alone."""
     catalog = catalog_of(settings)
     found = Placed.of(catalog, workload, catalog.machine(machine))
-    how = only(AloneSettings, {**settings, "noise": noise_beside(settings["noise"], workload)})
-    return found.machine, found.workload, how
+    noise = noise_beside(settings["noise"], workload, catalog=catalog)
+    how = only(AloneSettings, {**settings, "noise": noise})
+    return found.machine, found.drawn(settings["seed"]), how
+
+
+def _of_seeds(placed: Placed, seeds: Iterable[int], settings: CompareSettings) -> dict[int, Workload]:
+    """A workload with each seed: the same object where seeds do not change it."""
+    drawn = {seed: placed.drawn(seed) for seed in seeds}
+    stopped = {id(each): _stopped(each, settings) for each in drawn.values()}
+    return {seed: stopped[id(each)] for seed, each in drawn.items()}
 
 
 def _stopped(workload: Workload, settings: CompareSettings) -> Workload:
@@ -379,8 +387,8 @@ def _job(
 ) -> _core.Job:
     catalog = catalog_of(settings)
     found = Placed.of(catalog, workload, catalog.machine(machine))
-    how = {**settings, "noise": noise_beside(settings["noise"], workload)}
-    return job_of(only(RunSettings, how), found.machine, found.workload, policy)
+    how = {**settings, "noise": noise_beside(settings["noise"], workload, catalog=catalog)}
+    return job_of(only(RunSettings, how), found.machine, found.drawn(settings["seed"]), policy)
 
 
 def core_orders(settings: CompareSettings, machine: Machine) -> tuple[CoreOrder, ...]:

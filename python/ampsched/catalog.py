@@ -186,6 +186,28 @@ class Catalog:
         core, name = self._resolve(split_shares(str(workload))[0])
         return [key for key, _ in core.params(name)] if core.has("program", name) else []
 
+    def references(self, workload: object) -> list[tuple[str, dict[str, float]]]:
+        """What each application of a workload refers to: a program's name or path, and the parameters that stand there.
+
+        Empty of all that is no workload, and of objects.
+
+        Raises:
+            InputError: If its file cannot be read or is wrong.
+        """
+        if not isinstance(workload, str | Path):
+            return []
+        path, name = _split_path(str(workload))
+        core = self._core
+        if is_path(path):
+            if not path.endswith(SUFFIXES) or split_shares(str(workload))[1]:
+                return []
+            text = read_text(Path(path))
+            if _core.Catalog.detect(shown(path), text) != "workload":
+                return []
+            core = _core.Catalog()
+            _add(core, "workload", path, text)
+        return [(program, dict(params)) for program, params in core.references(shown(name or path))]
+
     def _require(self, name: str, *kinds: Kind) -> None:
         """Refuses a name that nothing of these kinds has."""
         name = shown(name)
@@ -210,15 +232,19 @@ class Catalog:
         _add_missing(core)
         return core
 
-    def with_recording(self, path: str, recording: _core.Recording, like: str) -> "Catalog":
+    def with_recording(
+        self, path: str, recording: _core.Recording, like: str, speedup: float = 0.0, spread: float = 0.0
+    ) -> "Catalog":
         """A catalogue that has a recording as well, as the program in its file whose code behaves like a profile.
+
+        Its speed-up, and by how much pieces of its work vary, are these unless its parameters say otherwise.
 
         Raises:
             InputError: If there is no such profile.
         """
         self._require(like, "profile")
         core = self._core.copy()
-        core.add_recording(shown(path), shown(path), recording, like)
+        core.add_recording(shown(path), shown(path), recording, like, speedup, spread)
         return Catalog(core)
 
 

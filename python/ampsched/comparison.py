@@ -26,6 +26,8 @@ from ampsched.execution import Run
 from ampsched.limits import Distance
 from ampsched.parameters import Parameters
 from ampsched.parameters import Value as Parameter
+from ampsched.run_rows import app_rows, has_periods, keys_of
+from ampsched.run_rows import run_row as run_row
 from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import MARGIN, Verdict, judge, sentences
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     import polars
 
     from ampsched.recording.conditions import Conditions
+    from ampsched.recording.mixed import MixConditions
 
 CASE = ("machine", "workload", "policy")
 """What says what a row is of."""
@@ -96,8 +99,10 @@ class Comparison:
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()
     """What a reader must know of how it was run."""
-    recorded: "Mapping[tuple[str, str], Conditions]" = field(default_factory=dict, compare=False)
-    """By machine and workload, recordings that were named by their files."""
+    recorded: "Mapping[tuple[str, str], Conditions | MixConditions]" = field(
+        default_factory=dict, compare=False
+    )
+    """By machine and workload, recordings: named by their files, or in workload files."""
     margin: float = MARGIN
     """By how much worse than the best others may be and still count as no worse: 0.01 is 1 %."""
     over: str | None = None
@@ -312,9 +317,7 @@ class Comparison:
         """A data frame with one row per application of a run."""
         import polars
 
-        return polars.DataFrame(
-            [row for run in self.runs for row in _app_rows(run)], infer_schema_length=None
-        )
+        return polars.DataFrame([row for run in self.runs for row in app_rows(run)], infer_schema_length=None)
 
     def threads_to_polars(self) -> "polars.DataFrame":
         """A data frame with one row per thread of a run."""
@@ -322,7 +325,7 @@ class Comparison:
 
         frames = [
             run.outcome.to_polars().select(
-                *(polars.lit(v).alias(k) for k, v in _keys(run).items()), polars.all()
+                *(polars.lit(v).alias(k) for k, v in keys_of(run).items()), polars.all()
             )
             for run in self.runs
         ]
@@ -346,7 +349,7 @@ class Comparison:
     ) -> "polars.DataFrame":
         import polars
 
-        rows = [{**_keys(run), **row} for run in self.runs for row in rows_of(run.outcome.owners())]
+        rows = [{**keys_of(run), **row} for run in self.runs for row in rows_of(run.outcome.owners())]
         keys = {"machine": str, "workload": str, "policy": str, "core_order": str, "seed": int}
         return polars.DataFrame(rows, schema={**keys, **schema})
 
@@ -365,14 +368,9 @@ class Comparison:
             "curves": self._curves(),
             "summary": self._with_parameters([dataclasses.asdict(row) for row in self.summary()]),
             "runs": self._with_parameters(
-                [{**run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs]
+                [{**run_row(run), "apps": list(app_rows(run, keys=False))} for run in self.runs]
             ),
         }
-
-
-def has_periods(runs: Sequence[Run]) -> bool:
-    """Whether a thread has periods."""
-    return any(app.periods for run in runs for app in run.outcome.apps)
 
 
 def _limits(runs: Sequence[Run]) -> dict[str, Any]:
@@ -437,66 +435,3 @@ def change(runs: Sequence[Run], reference: Sequence[Run], value: Value) -> Estim
 
 def _behind_keys(row: dict[str, Any], values: Mapping[str, Parameter]) -> dict[str, Any]:
     return {**{key: row[key] for key in CASE}, **values, **row}
-
-
-def _keys(run: Run) -> dict[str, Any]:
-    return {
-        "machine": run.machine,
-        "workload": run.workload,
-        "policy": run.policy,
-        "core_order": run.core_order,
-        "seed": run.seed,
-    }
-
-
-def run_row(run: Run) -> dict[str, Any]:
-    """A run as a row: which it is, and what was measured; times in ns."""
-    metrics, outcome, totals = run.metrics, run.outcome, run.outcome.totals
-    return {
-        **_keys(run),
-        "h_antt": metrics.h_antt,
-        "h_stp": metrics.h_stp,
-        "h_antt_limit": run.limit and run.limit.h_antt,
-        "h_stp_limit": run.limit and run.limit.h_stp,
-        "makespan_limit_ns": run.limit and run.limit.makespan_ns,
-        "antt": metrics.antt,
-        "stp": metrics.stp,
-        "uniformity": metrics.uniformity,
-        "uniformity_progress": metrics.uniformity_progress,
-        "unfairness": metrics.unfairness,
-        "min_fairness": metrics.min_fairness,
-        "makespan_ns": outcome.makespan_ns,
-        "utilisation": totals.utilisation,
-        "switches": outcome.counts.switches,
-        "migrations": outcome.counts.migrations,
-        "preemptions": outcome.counts.preemptions,
-        "instructions": totals.instructions,
-        "ready_ns_max": totals.ready_ns_max,
-        "ready_ns": totals.ready_ns,
-        "blocked_ns": totals.blocked_ns,
-        **{f"latency_{name}": getattr(outcome.latency, name) for name in timeliness.PERCENTILES},
-        "missed": missed(run) if has_periods([run]) else None,
-        "energy_j": totals.energy_j,
-        "edp_js": outcome.edp_js,
-        "peak_c": outcome.peak_c,
-    }
-
-
-def _app_rows(run: Run, *, keys: bool = True) -> list[dict[str, Any]]:
-    return [
-        {
-            **(_keys(run) if keys else {}),
-            "app": app.name,
-            "program": app.program,
-            "threads": app.threads,
-            "turnaround_ns": app.turnaround_ns,
-            "alone_ns": alone_ns,
-            "h_ntt": h_ntt,
-            "timed": timed,
-            **{f"latency_{name}": getattr(app.latency, name) for name in timeliness.PERCENTILES},
-            "missed": app.periods.missed if app.periods else None,
-        }
-        for app, alone_ns, h_ntt, timed in zip(
-            run.outcome.apps, run.alone_ns, run.metrics.h_ntt, run.timed, strict=True
-        )
-    ]

@@ -15,6 +15,7 @@ from ampsched.noise import AUTO, Noise
 
 if TYPE_CHECKING:
     from ampsched.recording.conditions import Conditions
+    from ampsched.recording.mixed import MixConditions
 
 NOISE = "idle"
 """The system's own work beside a recorded program, unless somebody says otherwise; each seed has its own."""
@@ -27,12 +28,13 @@ class Placed:
     Attributes:
         machine: The machine.
         workload: The workload.
-        conditions: Those of a recording that is named by its file; none of others.
+        conditions: Those of recordings: of one that is named by its file, or of those in a workload file; none of
+            others.
     """
 
     machine: Machine
     workload: Workload
-    conditions: Conditions | None = None
+    conditions: Conditions | MixConditions | None = None
 
     @staticmethod
     def of(catalog: Catalog, given: str | Path | Workload, machine: Machine) -> Placed:
@@ -41,12 +43,18 @@ class Placed:
         Raises:
             InputError: There is no such workload, or it is wrong.
         """
-        if not is_recording(given):
+        if not has_recordings(catalog, given):
             return Placed(machine, catalog.workload(given))
         from ampsched.recording.conditions import posed
+        from ampsched.recording.mixed import posed_in
 
-        found = posed(catalog, str(given), machine)
+        pose = posed if is_recording(given) else posed_in
+        found = pose(catalog, str(given), machine)
         return Placed(machine, found.workload, found)
+
+    def drawn(self, seed: int) -> Workload:
+        """The workload as it is with a seed: when the recordings of a mix start is drawn, the same for all policies."""
+        return self.conditions.drawn(seed) if self.conditions else self.workload
 
     def notes(self, named: bool) -> list[str]:
         """What a reader must know of its conditions; `named`: of which workload and machine."""
@@ -59,12 +67,27 @@ def is_recording(given: object) -> bool:
     return isinstance(given, str | Path) and split_shares(str(given))[0].endswith(RECORDING)
 
 
-def noise_beside(noise: str | Noise, *given: object) -> Noise:
-    """The noise that is asked for; ``auto`` is that beside recordings if one of the workloads is one, else none."""
+def has_recordings(catalog: Catalog, given: object) -> bool:
+    """Whether a workload is a recording that is named by its file, or one of a file that names recordings."""
+    return is_recording(given) or any(is_recording(program) for program, _ in catalog.references(given))
+
+
+def noise_beside(noise: str | Noise, *given: object, catalog: Catalog | None = None) -> Noise:
+    """The noise that is asked for; ``auto`` is that beside recordings if a workload has some, else none.
+
+    Args:
+        noise: What is asked for.
+        given: The workloads.
+        catalog: Has them; by default the shipped one.
+
+    Raises:
+        InputError: There is no such noise, or a workload's file is wrong.
+    """
     asked = Noise.of(noise)
     if asked.label != AUTO:
         return asked
-    return Noise.parse(NOISE) if any(map(is_recording, given)) else Noise()
+    known = catalog or Catalog.shipped()
+    return Noise.parse(NOISE) if any(has_recordings(known, each) for each in given) else Noise()
 
 
 def named_apart(machines: Sequence[Machine], given: Sequence[object]) -> list[Machine]:

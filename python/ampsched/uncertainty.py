@@ -25,7 +25,12 @@ PROBABLE = 0.75
 NAMED_MOST = 8
 """So many of those that are no worse are named."""
 
-Word = Literal["better", "probably better", "not known", "first"]
+WIDE = 0.25
+"""From this half-width of chance on nothing is near: a difference of less than a quarter could not be seen."""
+UNMEASURED = "how far the model is off {} was not measured"
+"""What is said of the model's own error where predictions of a kind were never put to the test."""
+
+Word = Literal["better", "probably better", "better in simulation", "not known", "first"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,9 @@ class Verdict:
 
     Attributes:
         word: ``better`` if chance and the model's error leave no doubt, ``probably better`` if chance leaves none and
-            the model would be wrong about it in less than a quarter of its checks, or its error was not measured;
-            ``first`` if the first one is the best; else ``not known``, also if the first is no worse by the margin.
+            the model would be wrong about it in less than a quarter of its checks; ``better in simulation`` if chance
+            leaves none and the model's error was not measured; ``first`` if the first one is the best; else ``not
+            known``, also if the first is no worse by the margin.
         best: The best policy.
         first: What it is compared with.
         values: Mean of the best one and of the first one.
@@ -84,7 +90,12 @@ class Verdict:
     @property
     def is_worth_it(self) -> bool:
         """Whether to run another policy than the first."""
-        return self.word in ("better", "probably better")
+        return self.word not in ("not known", "first")
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether chance moves the change so far that nothing is near."""
+        return self.change.n > 1 and self.change.half_width >= WIDE
 
 
 def judge(
@@ -171,7 +182,10 @@ def sentences(
     else:
         answer = f"{verdict.best} is {verdict.word} for {name} than {first}"
         if not verdict.is_worth_it:
-            answer = f"for {name} no difference from {first} that we could know ({verdict.word}); nearest: {verdict.best}"
+            nearest = f"({verdict.word}); nearest: {verdict.best}"
+            if verdict.is_wide:
+                nearest = f"(chance alone moves it by {100 * verdict.change.half_width:.0f} {_unit(verdict)})"
+            answer = f"for {name} no difference from {first} that we could know {nearest}"
         by = f"{what} {text(value)} instead of {text(reference)}: {_change(verdict)}"
         told = [f"{where}: {answer}", by, _of_model(verdict)]
     others = [policy for policy in verdict.alike if policy != verdict.best]
@@ -194,7 +208,7 @@ def _change(verdict: Verdict) -> str:
 
 def _of_model(verdict: Verdict) -> str:
     if verdict.band is None or verdict.agreeing is None:
-        return "the model's own error was not measured for such programs"
+        return UNMEASURED.format("here")
     low, high = (f"{100 * end:+.0f}" for end in verdict.band)
     agree, checks = verdict.agreeing
     return f"with the model's own error {low} to {high} %; {agree} of {checks} checks keep the sign"
@@ -218,6 +232,8 @@ def _word(
         return "first"
     if change.n < 2 or is_alike or _worst(change, sign) >= 0:
         return "not known"
-    if band is not None and (band[1] < 0 if sign > 0 else band[0] > 0):
+    if band is None or checked is None:
+        return "better in simulation"
+    if band[1] < 0 if sign > 0 else band[0] > 0:
         return "better"
-    return "probably better" if checked is None or checked[0] >= PROBABLE * checked[1] else "not known"
+    return "probably better" if checked[0] >= PROBABLE * checked[1] else "not known"

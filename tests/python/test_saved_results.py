@@ -103,9 +103,9 @@ def test_the_answer_says_how_sure_it_is() -> None:
     assert once.answer.startswith("Simulated on 2B2S: for sync-2 no difference from linux that we could know")
     assert "chance is not known of one draw" in once.certainty
     often = comparing.page(ampsched.compare("2B2S", "sync-2", ["linux", "wash"], repeat=5).to_dict(), Asked())
-    assert often.answer.startswith("Simulated on 2B2S: wash is probably better for sync-2 than linux")
+    assert often.answer.startswith("Simulated on 2B2S: wash is better in simulation for sync-2 than linux")
     assert "by chance ±" in often.certainty
-    assert "error was not measured" in often.certainty
+    assert "How far the model is off here was not measured" in often.certainty
     pairs = ampsched.compare(["2B2S", "2B4S"], "sync-1", ["linux", "wash"], repeat=2)
     assert comparing.page(pairs.to_dict(), Asked()).answer.startswith(
         ("Stay with linux", "Simulated: no policy is surely better")

@@ -15,6 +15,7 @@ from ampsched.placed import Placed, is_recording, noise_beside
 from ampsched.recording import load, save
 from ampsched.recording.advice import advise
 from ampsched.recording.conditions import SPREAD
+from ampsched.recording.mixed import START_SPREAD
 from ampsched.recording.model_error import KINDS, model_error
 from ampsched.report import Asked, advising
 from ampsched.statistics import LEVEL
@@ -79,7 +80,7 @@ FIRST = [100.0, 110.0, 90.0]
     ("factors", "errors", "word"),
     [
         ((0.7, 0.71, 0.69), STEADY, "better"),
-        ((0.7, 0.71, 0.69), None, "probably better"),
+        ((0.7, 0.71, 0.69), None, "better in simulation"),
         ((0.5, 0.51, 0.49), WILD, "probably better"),
         ((0.7, 0.71, 0.69), WILD, "not known"),  # 13 of 21 checks would leave the sign
         ((0.7, 1.1, 0.69), STEADY, "not known"),
@@ -93,7 +94,7 @@ def test_both_bands_must_be_clear_of_zero(
     draws = {"linux": FIRST, "b": [value * factor for value, factor in zip(FIRST, factors, strict=True)]}
     verdict = judge(draws, errors)
     assert verdict.word == word
-    assert verdict.is_worth_it == (word in ("better", "probably better"))
+    assert verdict.is_worth_it == (word in ("better", "probably better", "better in simulation"))
     # The same with more being better.
     turned = {name: [1 / value for value in values] for name, values in draws.items()}
     mirrored = None if errors is None else ModelErrors(tuple(-error for error in errors.values))
@@ -104,6 +105,27 @@ def test_one_draw_says_nothing_of_chance() -> None:
     verdict = judge({"linux": [100.0], "b": [50.0]}, STEADY)
     assert (verdict.word, verdict.best) == ("not known", "b")
     assert "chance is not known of one draw" in sentences(verdict, "mix", "2B2S", "turnaround", str)[1]
+
+
+def test_what_was_never_measured_is_said_in_the_same_words() -> None:
+    """It was "probably better", which stands for an error that was measured, and leaves the sign in most checks."""
+    draws = {"linux": FIRST, "b": [70.0, 78.0, 62.0]}
+    told = sentences(judge(draws), "mix", "2B2S", "turnaround", str)
+    assert told[0] == "Simulated on 2B2S: b is better in simulation for mix than linux"
+    assert told[2] == "how far the model is off here was not measured"
+    measured = sentences(judge(draws, STEADY), "mix", "2B2S", "turnaround", str)
+    assert "in simulation" not in measured[0]
+    assert "not measured" not in measured[2]
+
+
+def test_nothing_is_near_where_chance_is_wide() -> None:
+    draws = {"linux": [100.0, 100.0, 100.0], "b": [60.0, 150.0, 80.0]}
+    told = sentences(judge(draws), "mix", "2B2S", "latency", str)
+    assert told[0] == (
+        "Simulated on 2B2S: for mix no difference from linux that we could know (chance alone moves it by 117 %)"
+    )
+    close = {"linux": [100.0, 100.0, 100.0], "b": [96.0, 101.0, 98.0]}
+    assert sentences(judge(close), "mix", "2B2S", "latency", str)[0].endswith("(not known); nearest: b")
 
 
 def test_no_worse_is_paired_and_within_the_margin() -> None:
@@ -152,6 +174,75 @@ def test_one_question_has_one_answer() -> None:
     first = compared.select("2B2S", "make", "camp")[0]
     alone = ampsched.simulate("2B2S", MAKE, "camp", core_order="big-first", seed=first.seed)
     assert alone.makespan_ns == first.outcome.makespan_ns
+
+
+def workload(folder: Path, name: str, *apps: str) -> str:
+    """A file with a workload of these programs."""
+    path = folder / f"{name}.toml"
+    path.write_text(f"[workloads.{name}]\napps = [{', '.join(f'{{ {app} }}' for app in apps)}]\n")
+    return str(path)
+
+
+def test_a_recording_in_a_workload_file_is_the_one_that_is_named_by_its_file(tmp_path: Path) -> None:
+    """In a workload file it had no speed-up of its own, no noise, and no pieces of work that vary."""
+    file = workload(tmp_path, "make", f'program = "{MAKE}"')
+    policies = ["linux", "camp"]
+    named, within = (ampsched.compare("2B2S", given, policies, repeat=2) for given in (str(MAKE), file))
+    assert within.notes == named.notes
+    assert within.verdict("2B2S", "make") == named.verdict("2B2S", "make")
+    assert within.verdict("2B2S", "make").band is not None
+    assert [run.outcome for run in within.runs] == [run.outcome for run in named.runs]
+    assert ampsched.simulate("2B2S", file, "camp", seed=3) == ampsched.simulate("2B2S", MAKE, "camp", seed=3)
+    assert ampsched.limit("2B2S", file) == ampsched.limit("2B2S", MAKE)
+    frames = [
+        ampsched.sweep("2B2S", given, policies, repeat=2).frame["makespan_ns"] for given in (file, str(MAKE))
+    ]
+    assert frames[0].to_list() == frames[1].to_list()
+    # The same where the file is one of the catalogue.
+    known = ampsched.compare("2B2S", "make", policies, repeat=2, catalog=Catalog.shipped().with_files(file))
+    assert [run.outcome for run in known.runs] == [run.outcome for run in named.runs]
+
+
+def test_what_a_workload_file_states_of_a_recording_holds(tmp_path: Path) -> None:
+    file = workload(tmp_path, "make", f'program = "{MAKE}", params = {{ speedup = 1.5, spread = 0 }}')
+    stated = ampsched.compare("2B2S", file, ["linux"], repeat=1)
+    assert "speed-up stated: 1.5" in stated.notes
+    assert not any("piece of work" in note for note in stated.notes)
+    text = ampsched.compare("2B2S", f"{MAKE}:speedup=1.5:spread=0", ["linux"], repeat=1)
+    assert [run.outcome.makespan_ns for run in stated.runs] == [run.outcome.makespan_ns for run in text.runs]
+
+
+def test_recordings_of_a_mix_start_when_the_seed_says(tmp_path: Path) -> None:
+    hogs = EXACT / "hogs-hogs.ampr"
+    file = workload(tmp_path, "both", f'program = "{MAKE}"', f'program = "{hogs}"', 'program = "fft"')
+    compared = ampsched.compare("2B2S", file, ["linux", "camp"], repeat=3)
+    starts = {
+        policy: [
+            tuple(app.start_ns for app in run.outcome.apps) for run in compared.select("2B2S", "both", policy)
+        ]
+        for policy in compared.policies
+    }
+    assert starts["linux"] == starts["camp"]
+    assert len(set(starts["linux"])) == 3
+    shortest_ns = min(json.loads(load(path).info)["wall_ns"] for path in (MAKE, hogs))
+    for first, second, described in starts["linux"]:
+        assert 0 <= first <= START_SPREAD * shortest_ns
+        assert 0 <= second <= START_SPREAD * shortest_ns
+        assert described == 0
+    assert f"recordings start within {START_SPREAD * shortest_ns / 1e6:.3g} ms, by the seed" in compared.notes
+    assert sum("piece of work ±5 %" in note for note in compared.notes) == 2
+    assert compared.verdict("2B2S", "both").band is None
+    run = compared.select("2B2S", "both", "camp")[0]
+    alone = ampsched.simulate("2B2S", file, "camp", core_order=run.core_order, seed=run.outcome.seed)
+    assert alone.makespan_ns == run.outcome.makespan_ns
+    swept = ampsched.sweep("2B2S", file, ["linux", "camp"], repeat=3).frame["makespan_ns"].to_list()
+    assert sorted(swept) == sorted(run.outcome.makespan_ns for run in compared.runs)
+    # Who says that nothing varies means starts, too.
+    params = "params = { spread = 0 }"
+    fixed = workload(tmp_path, "fixed", f'program = "{MAKE}", {params}', f'program = "{hogs}", {params}')
+    still = ampsched.compare("2B2S", fixed, ["linux"], repeat=2)
+    assert {app.start_ns for run in still.runs for app in run.outcome.apps} == {0}
+    assert not any("start within" in note for note in still.notes)
 
 
 def test_every_policy_meets_the_same_draws_and_has_a_spread_of_its_own() -> None:

@@ -7,6 +7,7 @@
 //! own file takes the place of a shipped one.
 
 mod describe;
+mod references;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -175,23 +176,6 @@ impl Catalog {
                 None => self.profiles.profiles.push(profile),
             }
         }
-    }
-
-    /// Files that added files refer to by path and that were not added yet: kind and path.
-    ///
-    /// Read each and add it with its path as name, then ask again, as those may refer to more.
-    pub fn missing_files(&self) -> Vec<(FileKind, String)> {
-        let core_types = self.machines.values().flat_map(MachineTemplate::core_types);
-        let core_types = core_types
-            .filter_map(|(name, spot)| path_of(name, spot))
-            .map(|path| (FileKind::CoreType, path));
-        let programs = self.workloads.values().flat_map(WorkloadTemplate::programs);
-        let programs = programs
-            .filter_map(|(name, spot)| path_of(name, spot))
-            .map(|path| (FileKind::Program, path));
-        let missing: BTreeSet<_> =
-            core_types.chain(programs).filter(|(kind, path)| !self.has(*kind, path)).collect();
-        missing.into_iter().collect()
     }
 
     /// Paths of the task graphs that programs refer to and that were not added yet.

@@ -69,6 +69,11 @@ impl WorkloadTemplate {
         &self.description
     }
 
+    /// Its applications.
+    pub(crate) fn apps(&self) -> &[AppTemplate] {
+        &self.apps
+    }
+
     /// Programs that the workload refers to, with the place of the reference.
     pub(crate) fn programs(&self) -> impl Iterator<Item = (&str, &Spot)> {
         self.apps.iter().map(|app| (app.program.as_str(), &app.spot))

@@ -44,6 +44,16 @@ impl Workload {
         }
     }
 
+    /// The same applications, each started so many ns later.
+    #[must_use]
+    pub fn starting_later(&self, by_ns: &[Ns]) -> Workload {
+        let later = |(app, ns): (&App, &Ns)| App {
+            start_ns: app.start_ns.saturating_add(*ns),
+            ..app.clone()
+        };
+        Workload { apps: self.apps.iter().zip(by_ns).map(later).collect(), ..self.clone() }
+    }
+
     /// The same applications with as many times as much work, see [`Program::with_work`]; `factors` has one for each.
     #[must_use]
     pub fn with_work(&self, factors: &[f64]) -> Workload {

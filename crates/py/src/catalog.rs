@@ -86,7 +86,10 @@ impl Catalog {
         added.map_err(|error| input(&error))
     }
 
-    /// Adds a recording as a program whose code behaves like a profile; `file` is its path for messages.
+    /// Adds a recording as a program whose code behaves like a profile; `file` is its path for messages. Its speed-up
+    /// and how much its pieces of work vary are the defaults of these parameters.
+    #[pyo3(signature = (name, file, recording, like, speedup=0.0, spread=0.0))]
+    #[allow(clippy::too_many_arguments)] // two of them by name in Python
     fn add_recording(
         &mut self,
         py: Python<'_>,
@@ -94,9 +97,13 @@ impl Catalog {
         file: String,
         recording: &Recording,
         like: String,
+        speedup: f64,
+        spread: f64,
     ) -> PyResult<()> {
         let recording = Arc::clone(&recording.inner);
-        let made = interruptible(py, move |_| Replayed::new(&file, recording, &like))?;
+        let made = interruptible(py, move |_| {
+            Replayed::new(&file, recording, &like).with_defaults(speedup, spread)
+        })?;
         Arc::make_mut(&mut self.inner).add_made(name, Arc::new(made));
         Ok(())
     }
@@ -152,6 +159,12 @@ impl Catalog {
     /// Names of the workloads in a workload file.
     fn workloads_of_file(&self, name: &str) -> Vec<String> {
         self.inner.workloads_of_file(name).to_vec()
+    }
+
+    /// What the applications of a workload refer to: the name of each program, and the parameters that stand there.
+    fn references(&self, workload: &str) -> Vec<(String, Vec<(String, f64)>)> {
+        let found = self.inner.references(workload).into_iter();
+        found.map(|(program, params)| (program, params.to_vec())).collect()
     }
 
     /// The machine of that name.

@@ -98,6 +98,15 @@ impl Workload {
         Ok(Workload { inner: self.inner.alone(app) })
     }
 
+    /// The same applications, each started so many ns later: a number for each application.
+    fn starting_later(&self, by_ns: Vec<Ns>) -> PyResult<Workload> {
+        if by_ns.len() != self.inner.apps.len() {
+            let message = format!("{} delays are needed", self.inner.apps.len());
+            return Err(pyo3::exceptions::PyValueError::new_err(message));
+        }
+        Ok(Workload { inner: self.inner.starting_later(&by_ns) })
+    }
+
     /// The same applications with as many times as much work in each step: a factor for each application.
     fn with_work(&self, factors: Vec<f64>) -> PyResult<Workload> {
         let apps = self.inner.apps.len();

@@ -22,7 +22,7 @@ from ampsched.comparison import time_text
 from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
 from ampsched.recording.goals import GOALS, GOVERNOR, check_goal
-from ampsched.uncertainty import MARGIN
+from ampsched.uncertainty import MARGIN, UNMEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +38,7 @@ EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads {threads}   (records it with several numbers of threads)",
     "ampsched advise my_program.ampr --machine hybrid-8P16E",
     "ampsched advise my_program.ampr -m pixel -p linux,abreast,colab --speedup 1.8",
+    "ampsched advise first.ampr second.ampr third.ampr -m pixel   (runs of one command: how much they differ)",
     "ampsched advise app.ampr --machine pixel --goal energy",
 )
 SHOWN = 3
@@ -49,7 +50,8 @@ def advise(
     target: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RECORDING | -- COMMAND", help="A recording, or a command that is recorded first."
+            metavar="RECORDINGS | -- COMMAND",
+            help="A recording, or several of one command or a folder of them; or a command that is recorded first.",
         ),
     ] = None,
     machine: Annotated[
@@ -133,6 +135,9 @@ def advise(
     going on before its cause; nor if the program has failed, has hardly worked, or, if the goal is time, mostly waits
     for other things than work, such as clocks.
 
+    Of several recordings of a command the middle one is replayed, and pieces of its work vary as threads' work does
+    from one recording to the next. Of a single one they vary by 5 %, which is assumed.
+
     Where {threads} stands in a command, numbers of threads are tried: as many as there are cores of each set, and as
     all cores. The answer then begins with how many threads are best on which cores.
 
@@ -146,6 +151,7 @@ def advise(
         return
     if not target:
         raise InputError("advise needs a recording or, behind --, a command")
+    target = _listed(target)
     place = keeping.place(target, machine)
     if check:
         proving.check_asked(machine, goal, target, check_time, report)
@@ -200,10 +206,19 @@ def advise(
     keeping.keep(place, [*(each.setting for each in found.choices_of_settings), found.usual])
 
 
-def _recorded(target: list[str]) -> tuple[Path, list[str], Check | None]:
-    """The recording; the command that it is of, if it was given, and how good its replay is, if that was tried."""
-    if len(target) == 1 and target[0].endswith(RECORDING):
-        return Path(target[0]), [], None
+def _listed(target: list[str]) -> list[str]:
+    """The target; instead of a folder the recordings in it."""
+    if len(target) != 1 or not Path(target[0]).is_dir():
+        return target
+    from ampsched.recording.several import recordings_in
+
+    return [str(each) for each in recordings_in(Path(target[0]))]
+
+
+def _recorded(target: list[str]) -> tuple[Path | list[Path], list[str], Check | None]:
+    """The recordings; the command that they are of, if it was given, and how good its replay is, if that was tried."""
+    if all(each.endswith(RECORDING) for each in target):
+        return [Path(each) for each in target], [], None
     if f"{RECORDING}:" in target[0]:
         raise InputError(f"{target[0]}: advise takes a recording without parameters (see --speedup)")
     if len(target) > 1 and target[0].endswith(RECORDING):
@@ -273,7 +288,7 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
         f"({advice.check.error:+.1%})",
         f"cores: {follows_text(advice.check.follows, advice.check.rest)}",
         f"speed-up: {advice.speedup}{_sensitivity(advice)}",
-        f"model: {advice.model_error.text if is_time else f'its error in {advice.metric.name} was not measured'}",
+        f"model: {advice.model_error.text if is_time else UNMEASURED.format(f'in {advice.metric.name}')}",
         *(
             f"siblings: {smt}"
             for smt in dict.fromkeys(run.outcome.smt for run in advice.comparison.runs)

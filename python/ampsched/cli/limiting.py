@@ -89,12 +89,13 @@ def limit(
     on, mix = placed.machine, placed.workload
     # The best schedule is sought without noise.
     beside = [] if optimum else [workload]
-    settings = {**settings, "noise": noise_beside(settings["noise"], *beside)}
+    settings = {**settings, "noise": noise_beside(settings["noise"], *beside, catalog=catalog)}
+    asked: api.WorkloadLike = workload
     if work != 1.0:
-        mix = mix.with_work([work] * len(mix.apps))
+        asked = mix = mix.with_work([work] * len(mix.apps))
     how = only(ReferenceSettings, settings)
     with progress_bar("Simulating", hidden=output.is_data) as progress:
-        compared = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings)
+        compared = api.compare(on, asked, options.split(policy, "policy"), progress=progress, **settings)
     bounds = [run.limit for run in compared.runs if run.limit]
     if len(bounds) < len(compared.runs):
         raise InputError(f"repetitions = {settings['repetitions']}: {NO_LIMIT}")
@@ -106,7 +107,7 @@ def limit(
     if optimum:
         with consoles.errors().status("Searching the best schedule"):
             best = api.optimum(
-                on, mix, objective=objective, quantum_us=quantum_us, simulations=simulations, **how
+                on, asked, objective=objective, quantum_us=quantum_us, simulations=simulations, **how
             )
 
     def text(console: Console) -> None:

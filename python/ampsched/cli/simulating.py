@@ -48,7 +48,8 @@ def simulate(
         _print(console, outcome)
         for note in _notes(machine, workload, settings):
             console.print(f"note: {note}", soft_wrap=True, markup=False)
-        noise = "" if outcome.noise is None else f", noise {noise_beside(settings['noise'], workload)}"
+        beside = noise_beside(settings["noise"], workload, catalog=catalog_of(settings))
+        noise = "" if outcome.noise is None else f", noise {beside}"
         console.print(
             f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True
         )

@@ -27,6 +27,7 @@ from ampsched.recording.refusal import FIRST_CHOICE, Reason, reasons, reasons_be
 from ampsched.recording.schedules import LoopSchedule, is_openmp, schedules, shared_part
 from ampsched.recording.search import Found, Step, Trials, Tried, search, steps
 from ampsched.recording.setting import Setting
+from ampsched.recording.several import Runs
 from ampsched.recording.speedups import Speedup, known_speedup
 from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import MARGIN, MARGIN_RANGE, ModelErrors, Verdict, judge, sentences
@@ -285,7 +286,7 @@ def check_request(machine: str | Machine | None, policies: Sequence[str]) -> Non
 
 
 def advise(
-    path: Path | Mapping[int, Path],
+    path: Path | Mapping[int, Path] | Sequence[Path],
     machine: str | Machine,
     policies: Sequence[str] = POLICIES,
     *,
@@ -304,7 +305,8 @@ def advise(
     """Finds the best setting of a recorded program on a machine: policy, cores and number of threads.
 
     Args:
-        path: The recording; or several by the number of threads, of which the greatest is the usual one.
+        path: The recording; or several by the number of threads, of which the greatest is the usual one; or several of
+            the same command and threads, which tell how much its work differs from run to run.
         machine: The machine.
         policies: Policies; the baseline is added if it is not the first of them. With it alone, only threads and cores
             are tried: what needs no other scheduler.
@@ -331,7 +333,8 @@ def advise(
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
     where = catalog.machine(machine)
-    counts, paths = _by_threads(path)
+    runs = Runs.of(path, anyway=anyway)
+    counts, paths = _by_threads(runs.path)
     if len(counts) == 1:
         check_request(machine, policies)
     recording = load(paths[0])
@@ -343,7 +346,7 @@ def advise(
     names = list(dict.fromkeys([BASELINE, *policies]))
     info = json.loads(recording.info)
     known = known_speedup(info, catalog, machine, speedup, usual_speedup)
-    conditions = pose(catalog, recording, paths[0], known)
+    conditions = pose(catalog, recording, paths[0], known, spread=runs.spread)
     clocks = with_held_clocks(where, conditions.workload, asked.governor != "none").note
     settings: dict[str, Any] = {
         "noise": NOISE,
@@ -360,7 +363,7 @@ def advise(
     if known.ratio is None and choices:
         for word, like in EXTREMES.items():
             tell(f"the same if it gains {word} from fast cores")
-            other = pose(catalog, recording, paths[0], known, like=like).workload
+            other = pose(catalog, recording, paths[0], known, like=like, spread=runs.spread).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
             best_if[word] = best_of(_choices(varied, metric), choices[0].policy, margin)
     posed, left_out = _others(catalog, counts[1:], paths[1:], where, asked, known, anyway=anyway)
@@ -414,7 +417,7 @@ def _change_if(trials: Trials, setting: Setting, word: str) -> Estimate:
     """What a setting changes by a single draw if the program gains so from fast cores."""
     asked = {each: trials.posed[each] for each in (trials.usual.threads, setting.threads)}
     posed = {
-        threads: pose(each.catalog, each.recording, each.path, each.speedup, like=EXTREMES[word])
+        threads: pose(each.catalog, each.recording, each.path, each.speedup, like=EXTREMES[word], spread=each.spread)
         for threads, each in asked.items()
     }
     varied = Trials(trials.machine, posed, trials.usual, trials.metric, trials.options)
@@ -504,7 +507,8 @@ def _loops(conditions: Conditions, trials: Trials, repeat: int) -> tuple[Loops, 
     """What other schedules of the program's loops would gain, the best first."""
     recording, found = conditions.recording, []
     for schedule in schedules(recording):
-        posed = pose(conditions.catalog, recording, conditions.path, conditions.speedup, schedule.params)
+        stated = {"spread": conditions.spread.part, **schedule.params}
+        posed = pose(conditions.catalog, recording, conditions.path, conditions.speedup, stated)
         how = {**trials.options, "repeat": repeat, "limits": False}
         compared = api.compare(trials.machine, posed.workload, [BASELINE], **how)
         draws = trials.metric.draws(compared, BASELINE)

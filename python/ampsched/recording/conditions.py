@@ -24,6 +24,30 @@ SPREAD = 0.05
 differs). Each seed has its own amounts, so that every policy meets the same ones."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """By how much pieces of work vary.
+
+    Attributes:
+        part: As a part of each, 0 to 1.
+        why: How that is known, in words; empty if it is assumed or stated.
+    """
+
+    part: float
+    why: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """In words; none if nothing varies because somebody says so."""
+        if not self.part and not self.why:
+            return []
+        return [", ".join(filter(None, [f"each piece of work ±{100 * self.part:.2g} %", self.why]))]
+
+
+ASSUMED = Spread(SPREAD)
+"""What is taken for it where nobody knows."""
+
+
 @dataclass(frozen=True)
 class Conditions:
     """A recorded program as it is simulated on a machine.
@@ -43,7 +67,7 @@ class Conditions:
     path: Path
     speedup: Speedup
     notes: tuple[str, ...]
-    spread: float
+    spread: Spread
     catalog: Catalog = field(repr=False)
 
     @cached_property
@@ -70,8 +94,11 @@ class Conditions:
     @property
     def texts(self) -> list[str]:
         """What a reader must know of them, in words."""
-        varied = [f"each piece of work ±{100 * self.spread:.3g} %"] if self.spread else []
-        return [*varied, f"speed-up {self.speedup.text}"]
+        return [*self.spread.texts, f"speed-up {self.speedup.text}"]
+
+    def drawn(self, _seed: int) -> Workload:
+        """The workload with a seed: a program alone starts at once."""
+        return self.workload
 
 
 def posed(catalog: Catalog, given: str, machine: str | Machine) -> Conditions:
@@ -98,6 +125,7 @@ def pose(
     speedup: Speedup,
     params: Mapping[str, float] | None = None,
     like: str = TYPICAL_PROFILE,
+    spread: Spread = ASSUMED,
 ) -> Conditions:
     """The conditions of a recording.
 
@@ -108,12 +136,14 @@ def pose(
         speedup: What is known of its speed-up.
         params: Parameters of recordings that are stated, by name.
         like: Profile that says how the program behaves, as far as the speed-up does not.
+        spread: By how much pieces of its work vary, unless that is stated.
 
     Raises:
         InputError: A parameter is wrong.
     """
-    stated = {"spread": SPREAD, **(params or {})}
+    stated = {"spread": spread.part, **(params or {})}
+    spread = spread if stated["spread"] == spread.part else Spread(stated["spread"])
     name, core = shown(path), catalog.with_recording(str(path), recording, like).core
     ratio = {} if speedup.ratio is None else {"speedup": speedup.ratio}
     workload = core.program(name, list({**stated, **ratio}.items()))
-    return Conditions(workload, recording, path, speedup, tuple(core.notes(name)), stated["spread"], catalog)
+    return Conditions(workload, recording, path, speedup, tuple(core.notes(name)), spread, catalog)

@@ -46,7 +46,7 @@ class Asked:
         catalog = catalog_of(settings)  # type: ignore[arg-type]
         on = [catalog.machine(each) for each in machines]
         mixes = [catalog.workload(each) for each in workloads]
-        noise = noise_beside(settings["noise"], *workloads)
+        noise = noise_beside(settings["noise"], *workloads, catalog=catalog)
         return Asked(
             command,
             {each.name: each for each in on},

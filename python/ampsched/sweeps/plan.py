@@ -13,7 +13,7 @@ from ampsched.files import read_text
 from ampsched.models import FOLDER as MODELS
 from ampsched.models import SUFFIX as MODEL_SUFFIX
 from ampsched.noise import Noise
-from ampsched.placed import Placed, is_recording, noise_beside
+from ampsched.placed import Placed, has_recordings, noise_beside
 from ampsched.policy import Policy, PolicySpec
 from ampsched.ranges import Range
 from ampsched.settings import CoreOrders, MixSettings, complete, declared
@@ -218,14 +218,14 @@ class _Maker:
     def _placed(self, place: Mapping[str, str]) -> Thing:
         """The workload at a place: of a recording, what it is on that machine."""
         text = place["workload"]
-        if not is_recording(self.objects.get(text, text)):
+        if not has_recordings(self.catalog, self.objects.get(text, text)):
             return self._thing("workload", text)
         key = (place["machine"], text)
         if key not in self._things:
             found = Placed.of(self.catalog, text, self._machines[place["machine"]])
             error = found.conditions.model_error if found.conditions else None
             self._known[key] = Known.of(found.workload, error)
-            self._things[key] = Thing(found.workload.name, str(Path.cwd() / text), content_of(found.workload))
+            self._things[key] = Thing(found.workload.name, _sent(text), content_of(found.workload))
         return self._things[key]
 
     def _thing(self, axis: str, text: str) -> Thing:
@@ -235,9 +235,7 @@ class _Maker:
 
     def _read(self, axis: str, text: str) -> Thing:
         given: Any = self.objects.get(text, text)
-        sent = (
-            str(Path.cwd() / given) if isinstance(given, str) and is_path(given.partition(":")[0]) else given
-        )
+        sent = _sent(given)
         match axis:
             case "machine":
                 machine = self.catalog.machine(given)
@@ -255,7 +253,8 @@ class _Maker:
 
     def _options(self, place: Mapping[str, str]) -> tuple[tuple[tuple[str, Any], ...], str]:
         """Settings at a place, and a digest of what they mean."""
-        noise = noise_beside(place["noise"], self.objects.get(place["workload"], place["workload"]))
+        workload = self.objects.get(place["workload"], place["workload"])
+        noise = noise_beside(place["noise"], workload, catalog=self.catalog)
         given = {**self.wanted.settings, **{name: place[name] for name in OPTIONS}, "noise": str(noise)}
         settings = complete(MixSettings, given)
         options = options_of(settings)
@@ -265,6 +264,12 @@ class _Maker:
         ]
         shown = [f"{name}={value}" for name, value in options if name not in ("seed", "check")]
         return options, sha(*shown, *means)
+
+
+def _sent(given: Any) -> Any:  # noqa: ANN401 (what is given)
+    """What a worker gets that may be in another folder."""
+    is_file = isinstance(given, str) and is_path(given.partition(":")[0])
+    return str(Path.cwd() / given) if is_file else given
 
 
 def _model(factors: Factors) -> str:

@@ -11,7 +11,7 @@ from ampsched._core import InputError, Machine, Workload
 from ampsched.catalog import Catalog
 from ampsched.comparison import run_row
 from ampsched.execution import Mix, Progress, Run, run_mixes
-from ampsched.placed import Placed, is_recording
+from ampsched.placed import Placed, has_recordings
 from ampsched.policy import Policy, PolicySpec
 from ampsched.settings import CoreOrder, MixSettings, complete
 from ampsched.sweeps.digests import content_of
@@ -150,19 +150,28 @@ def _mix(point: Point, files: tuple[str, ...]) -> Mix:
 
 
 def _placed(point: Point, files: tuple[str, ...]) -> Workload:
-    """A recording is what it is on that machine."""
-    on = point.machine if is_recording(point.workload.given) else None
-    return _workload(point.workload, on, files)
+    """Recordings are what they are on that machine, with that seed."""
+    if not _is_recorded(point.workload, files):
+        found: Workload = _found(point.workload, files, _workload_of)
+        return found
+    return _drawn(point.workload, point.machine, files, point.seed)
 
 
 @functools.lru_cache(maxsize=1024)
-def _workload(thing: Thing, on: Thing | None, files: tuple[str, ...]) -> Workload:
-    if on is None:
-        found: Workload = _found(thing, files, _workload_of)
-        return found
+def _is_recorded(thing: Thing, files: tuple[str, ...]) -> bool:
+    return has_recordings(_catalog(files), thing.given)
+
+
+@functools.lru_cache(maxsize=1024)
+def _drawn(thing: Thing, on: Thing, files: tuple[str, ...], seed: int) -> Workload:
+    return _on(thing, on, files).drawn(seed)
+
+
+@functools.lru_cache(maxsize=1024)
+def _on(thing: Thing, on: Thing, files: tuple[str, ...]) -> Placed:
     placed = Placed.of(_catalog(files), thing.given, _found(on, files, _machine))  # type: ignore[arg-type]
     _check_same(thing, placed.workload)
-    return placed.workload
+    return placed
 
 
 @functools.lru_cache(maxsize=1024)

@@ -13,9 +13,9 @@ use crate::{Kind, Recording, Thread};
 /// hybrid-8P16E: what a program is taken for of which nothing is known but its times.
 pub const TYPICAL_PROFILE: &str = "ferret";
 
-/// Parameters: how many times as fast the code is on the fastest kind of core as on the slowest (0: as the profile is);
-/// the speed of the machine's fastest core by that of the recording computer's; the number of what threads share; by
-/// how much each piece of work varies.
+/// Parameters and their defaults, unless others are set: how many times as fast the code is on the fastest kind of core
+/// as on the slowest (0: as the profile is); the speed of the machine's fastest core by that of the recording
+/// computer's; the number of what threads share; by how much each piece of work varies.
 const PARAMS: [(&str, f64); 4] =
     [("speedup", 0.0), ("speed", 1.0), ("sharing", 1.0), ("spread", 0.0)];
 const SPEEDUP_MAX: f64 = 50.0;
@@ -28,6 +28,7 @@ pub struct Replayed {
     recording: Arc<Recording>,
     description: String,
     like: String,
+    params: [(&'static str, f64); 4],
     /// Found when somebody asks.
     notes: OnceLock<Vec<String>>,
     lifted: OnceLock<Option<Lifted>>,
@@ -38,7 +39,15 @@ impl Replayed {
     pub fn new(file: &str, recording: Arc<Recording>, like: &str) -> Self {
         let description = format!("replay of a recording: {}", recording.info.command.join(" "));
         let (file, like) = (file.to_owned(), like.to_owned());
-        Self { file, recording, description, like, notes: OnceLock::new(), lifted: OnceLock::new() }
+        let (notes, lifted) = (OnceLock::new(), OnceLock::new());
+        Self { file, recording, description, like, params: PARAMS, notes, lifted }
+    }
+
+    /// The same with other defaults of its speed-up and of how much pieces of work vary.
+    #[must_use]
+    pub fn with_defaults(mut self, speedup: f64, spread: f64) -> Self {
+        (self.params[0].1, self.params[3].1) = (speedup, spread);
+        self
     }
 
     /// The program in which threads take jobs anew, if that is asked for and they do. OpenMP's chunks are taken anew by
@@ -91,7 +100,7 @@ impl MadeProgram for Replayed {
     }
 
     fn params(&self) -> &[(&'static str, f64)] {
-        &PARAMS
+        &self.params
     }
 
     fn make(
@@ -100,7 +109,7 @@ impl MadeProgram for Replayed {
         profiles: &ProfileLibrary,
     ) -> Result<Program, InputError> {
         let value = |place: usize| {
-            let (name, default) = PARAMS[place];
+            let (name, default) = self.params[place];
             params
                 .iter()
                 .rev()

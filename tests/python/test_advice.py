@@ -11,7 +11,8 @@ from ampsched._core import simulated_counter_names, simulated_counters
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import Recording, load, save
-from ampsched.recording.advice import BASELINE, Choice, advise, best_of
+from ampsched.recording.advice import advise, best_of
+from ampsched.recording.answer import BASELINE, Choice
 from ampsched.recording.check import check
 from ampsched.recording.cores import Cores
 from ampsched.recording.imports import import_file

@@ -9,7 +9,8 @@ import ampsched
 from ampsched import Catalog
 from ampsched.cli.advising import lines
 from ampsched.keeping import clocks
-from ampsched.recording.advice import BASELINE, Advice, advise
+from ampsched.recording.advice import advise
+from ampsched.recording.answer import BASELINE, Advice
 from ampsched.recording.cores import Cores, core_sets
 from ampsched.recording.imports import import_file
 from ampsched.recording.replay import replayed

@@ -181,12 +181,9 @@ def lifted(told: Mapping[str, Any]) -> Shown:
 
 def advised(told: Mapping[str, Any]) -> Shown:
     yield from (told["program"], told["baseline"], *time_text(1e3 * told["baseline_s"]).split())
-    usual, advised = ([row for row in told["settings"] if row[key]] for key in ("is_usual", "is_advised"))
-    assert [row["name"] for row in usual + advised] == [told["usual"], told["advised"]]
-    for row in advised:
-        yield from (*row["name"].split(), *time_text(1e3 * row["time_s"]).split())
-        if not row["is_usual"]:
-            yield from (f"{100 * row['change']:+.1f}", f"±{100 * row['half_width']:.1f}")
+    (row,) = (row for row in told["settings"] if row["is_advised"])
+    assert row["name"] == told["advised"]
+    yield from (*row["name"].split(), *time_text(1e3 * row["time_s"]).split())
 
 
 def explained(told: Mapping[str, Any]) -> Shown:

@@ -10,7 +10,8 @@ from ampsched import Catalog, InputError
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import load, save
-from ampsched.recording.advice import BASELINE, Advice, advise
+from ampsched.recording.advice import advise
+from ampsched.recording.answer import BASELINE, Advice
 from ampsched.recording.goals import GOALS, GoalName, goal_of, interaction
 from ampsched.recording.imports import import_file
 from ampsched.recording.search import Found, Tried

@@ -6,7 +6,8 @@ It is what the README's example prints: how much longer or shorter a recorded pa
 import sys
 from pathlib import Path
 
-from ampsched.recording.advice import POLICIES, Choice, advise
+from ampsched.recording.advice import POLICIES, advise
+from ampsched.recording.answer import Choice
 from ampsched_lab.shared import plots
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -27,7 +27,7 @@ from ampsched.uncertainty import MARGIN, UNMEASURED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ampsched.recording.advice import Advice
+    from ampsched.recording.answer import Advice
     from ampsched.recording.check import Check
     from ampsched.recording.goals import GoalName
     from ampsched.recording.search import Tried

@@ -23,7 +23,7 @@ from ampsched.kinds import RECORDING
 if TYPE_CHECKING:
     from ampsched.proving.report import Proof
     from ampsched.proving.selftest import Selftest
-    from ampsched.recording.advice import Advice
+    from ampsched.recording.answer import Advice
     from ampsched.statistics import Estimate
 
 EXAMPLES = render.examples("ampsched selftest", "ampsched selftest --quick --report selftest.json")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ampsched.comparison import Comparison
     from ampsched.live import LiveComparison
     from ampsched.policy import PolicyLike
-    from ampsched.recording.advice import Advice
+    from ampsched.recording.answer import Advice
     from ampsched.report import Page
     from ampsched.results import Outcome
     from ampsched.settings import CompareSettings, SimulateSettings

@@ -11,7 +11,7 @@ from ampsched.catalog import is_this
 from ampsched.keeping import clocks
 
 if TYPE_CHECKING:
-    from ampsched.recording.advice import Advice
+    from ampsched.recording.answer import Advice
     from ampsched.recording.search import Tried
     from ampsched.recording.setting import Setting
 
@@ -60,7 +60,7 @@ def _here(advice: Advice, where: str, words: Sequence[str]) -> str:
 
 
 def _there(setting: Setting, where: str, words: Sequence[str]) -> str:
-    from ampsched.recording.advice import BASELINE
+    from ampsched.recording.answer import BASELINE
 
     run = _typed(setting, where, words)
     return run if setting.policy == BASELINE else f"{run} (if ampsched live doctor there allows it)"
@@ -68,7 +68,7 @@ def _there(setting: Setting, where: str, words: Sequence[str]) -> str:
 
 def _usual(advice: Advice, words: Sequence[str]) -> str:
     """That everything may stay as it is; with a number of threads, the command for it."""
-    from ampsched.recording.advice import BASELINE
+    from ampsched.recording.answer import BASELINE
 
     if advice.usual.threads is None:
         return f"leave it as it is, under {BASELINE}"
@@ -88,7 +88,7 @@ def _typed(setting: Setting, where: str, words: Sequence[str]) -> str:
 def _is_refused(setting: Setting) -> bool:
     """Whether no back end can run a setting's policy on this computer."""
     from ampsched.live.program import refusal
-    from ampsched.recording.advice import BASELINE
+    from ampsched.recording.answer import BASELINE
 
     if setting.policy == BASELINE:
         return False

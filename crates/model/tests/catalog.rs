@@ -68,6 +68,7 @@ fn paths_are_relative_to_the_file_that_says_them() {
         (FileKind::Program, "dir/sub/p.toml".to_owned()),
     ];
     assert_eq!(catalog.missing_files(), missing);
+    assert_eq!(catalog.references("mix")[0].0, "dir/sub/p.toml");
     assert_eq!(
         message(catalog.workload("w")),
         "dir/mix.toml:2: workloads.w.apps[0].program: file \"dir/sub/p.toml\" was not found"
@@ -94,6 +95,9 @@ fn apps_of_one_program_get_names_of_their_own() {
     assert_eq!(names, ["p", "p-3", "p-2"]);
     assert_eq!((workload.apps[1].start_ns, workload.apps[1].nice), (1_500_000, 3));
     assert_eq!(workload.initial_threads(), 9);
+    assert_eq!(catalog.references("w")[1], ("p".to_owned(), &[("n".to_owned(), 5.0)][..]));
+    let later = workload.starting_later(&[1, 2, 3]);
+    assert_eq!([1, 1_500_002, 3], [0, 1, 2].map(|app| later.apps[app].start_ns));
     assert_eq!(catalog.list(FileKind::Workload), [("w".to_owned(), "mix".to_owned())]);
 }
 
@@ -108,6 +112,10 @@ fn a_workload_may_be_a_program_or_a_file_with_one_workload() {
     ]);
     assert_eq!(catalog.workload("p").unwrap().apps.len(), 1);
     assert_eq!(catalog.workload("one").unwrap().name, "w");
+    assert_eq!(
+        ["one", "w", "two", "b", "p"].map(|name| catalog.references(name).len()),
+        [1, 1, 0, 1, 0]
+    );
     assert_eq!(catalog.workloads_of_file("two"), ["a", "b"]);
     assert_eq!(
         message(catalog.workload("two")),

@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ampsched import InputError
+from ampsched.proving import programs
 from ampsched.proving.measuring import Measured
 from ampsched.proving.report import OWN, Proof, report_text
 from ampsched.recording import model_error
 from ampsched.recording.cores import Cores
 from ampsched.recording.setting import Setting
 from ampsched.statistics import Estimate
-from ampsched_lab.proving import reports
+from ampsched_lab.proving import guest, report, reports, run
 from ampsched_lab.proving.reports import Report, Table, merge, read_report, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -209,3 +210,58 @@ def test_the_command_merges_all_files_or_none(tmp_path: Path, monkeypatch: pytes
 def test_the_shipped_table_is_what_the_command_writes() -> None:
     path = ROOT / "python/ampsched/data" / model_error.REPORTED_TABLE
     assert read_table(path).text() == path.read_text("utf-8")
+
+
+def test_a_guest_gets_python_and_what_the_package_imports_and_no_more() -> None:
+    names = guest.requirements()
+    assert {"polars", "polars-runtime-32", "typer", "rich", "mdurl"} <= set(names)
+    assert not {"pytest", "matplotlib", "numpy"} & set(names)
+    library, modules = guest.standard_library()
+    assert all(each.exists() for each in [*library, *modules, *guest.libraries(), guest.interpreter()])
+    assert not any(each.name == "site-packages" for each in library)
+
+
+def test_programs_of_a_self_test_run_with_little_work(tmp_path: Path) -> None:
+    path = tmp_path / "programs.py"
+    path.write_text(run.with_little_work(Path(programs.__file__).read_text("utf-8")), "utf-8")
+    subprocess.run([sys.executable, "-I", "-S", path, "queue", "2"], check=True, timeout=10)
+
+
+def test_what_was_measured_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "new/measured.json.zst"
+    assert run.read(path) == {"selftest": {}, "checks": {}}
+    run.keep({"selftest": {"4B4S": VALUE}, "checks": {}}, path)
+    [proofs] = report.selftests(run.read(path)["selftest"]).values()
+    assert [each.error for each in proofs] == [each.error for each in PROOFS]
+    # Bands are those of today's tables, whatever the file says.
+    assert proofs[0].band == model_error.setting_errors().band(-0.3)
+    assert "| queue | 2 cores | -30.0% | -20.0% ±2.0% | 8 | -12.5% |" in report.tables_of_tests(
+        {"4B4S": proofs}
+    )
+
+
+def test_every_check_was_advised_on_cores_that_the_campaign_ran_on() -> None:
+    for name, rows in report.checks(run.read()["checks"]).items():
+        assert [each.program for each in rows] == [
+            kind.name for kind in run.plan.KINDS if kind.name in run.CHECKED
+        ]
+        for each in rows:
+            assert each.measured.change.high < 0
+            assert report._campaign_of(name, each) < 0
+
+
+def test_programs_that_no_self_test_had_time_for_are_named() -> None:
+    told = report.missing({"4B4S": PROOFS[:1], "2P4E": PROOFS[:1] * 2})
+    assert told.startswith("*shares*, *processes*, *barriers*, *pipeline*, *sleeper* on 4B4S; *shares*")
+    every = [Proof("threads", name, ON_TWO, 0.0, (0.0, 0.0), MEASURED) for name in programs.PROGRAMS]
+    assert report.missing({"4B4S": every}) == "no program"
+
+
+def test_directions_that_people_measured_stand_beside_ours() -> None:
+    assert "| layers, 4B4S | fast cores only | 4 on 4 big | -53.6% | ✓ |" in report.table_of_people()
+
+
+def test_the_page_is_that_of_what_was_measured(tmp_path: Path) -> None:
+    report.write(tmp_path / "selftest.md")
+    page = (tmp_path / "selftest.md").read_text("utf-8")
+    assert page == (ROOT / "docs/reports/models/selftest.md").read_text("utf-8"), "make bless ONLY=selftest"

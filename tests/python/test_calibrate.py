@@ -10,13 +10,15 @@ from conftest import Ampsched
 from ampsched import _core
 from ampsched._core import CoreKind, InputError, core_kinds, format_cpus, parse_cpus
 from ampsched.calibration import calibrate as command
-from ampsched.calibration.machine import classes, mean_speeds, measured_facts
-from ampsched.calibration.measure import Window, counter_table, measure, speeds
+from ampsched.calibration import measure as measuring
+from ampsched.calibration.machine import classes, measured_facts
+from ampsched.calibration.measure import Window, counter_table, mean_speeds, measure, speeds
 from ampsched.calibration.perf_event import EVENTS, Count, attributes, counting
 from ampsched.catalog import Catalog
 from ampsched.counters import read_counters, vocabulary
 from ampsched.machine_file.facts import Fact, MachineFacts
 from ampsched.machine_file.writing import machine_text
+from ampsched.recording import preload
 
 BIG = CoreKind("cortex-a57-0", "cortex-a57", [0, 1], 2000)
 LITTLE = CoreKind("cortex-a53-1", "cortex-a53", [2, 3], 1200)
@@ -150,6 +152,23 @@ def test_a_model_is_trained_where_there_are_two_speeds_and_counters(
     relative = mean_speeds(found.speeds)
     assert relative[BIG.name] == 1.0
     assert relative[LITTLE.name] < 0.5
+
+
+def test_cpu_time_on_slow_cores_is_less_work_where_the_kernel_states_no_capacity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On such a 4B4S, 318 ms were said of a program that took 114 ms: all cores counted as equally fast."""
+    windows = [*made_up(BIG, 1.0), *made_up(LITTLE, 2.0)]
+    monkeypatch.setattr(preload, "_CPUS", tmp_path)
+    monkeypatch.setattr(preload, "core_kinds", lambda cpus: [LITTLE, BIG])
+    monkeypatch.setattr(measuring, "measure", lambda *arguments: windows)
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    first, second, third, fourth, offline = (core["speed"] for core in preload._cores())
+    assert (first, second, offline) == (1, 1, 1)
+    assert third == fourth == mean_speeds(speeds(windows))[LITTLE.name] < 0.5
+    for cpu in range(5):
+        put(tmp_path / f"cpu{cpu}/cpu_capacity", 1024 if cpu < 2 else 512)
+    assert [core["speed"] for core in preload._cores()] == [1, 1, 0.5, 0.5, 0.5]
 
 
 def test_without_a_pmu_speeds_are_still_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from ampsched._core import CoreKind, InputError, core_kinds
-from ampsched.calibration.machine import classes, known_facts, mean_speeds, measured_facts
-from ampsched.calibration.measure import Window, counter_table, measure, speeds
+from ampsched.calibration.machine import classes, known_facts, measured_facts
+from ampsched.calibration.measure import Window, counter_table, mean_speeds, measure, speeds
 from ampsched.catalog import Catalog
 from ampsched.counters import write_counters
 from ampsched.cpus import allowed_cpus

@@ -2,10 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, log
-from statistics import fmean
-
-import polars as pl
 
 from ampsched._core import CoreKind, InputError
 from ampsched.machine_file.core_types import choose
@@ -15,23 +11,6 @@ from ampsched.machine_file.reading import read_facts
 
 # Kinds whose mean speeds differ by less are of one class: noise on an idle computer is about that large (our choice).
 SAME_SPEED = 0.03
-
-
-def mean_speeds(table: pl.DataFrame) -> dict[str, float]:
-    """Geometric mean over kernels of each kind's speed relative to the first kind's."""
-    kinds = list(dict.fromkeys(table["kind"].to_list()))
-    first = dict(table.filter(pl.col("kind") == kinds[0]).select("kernel", "rounds_per_s").rows())
-    return {
-        kind: exp(
-            fmean(
-                log(speed / first[kernel])
-                for kernel, speed in table.filter(pl.col("kind") == kind)
-                .select("kernel", "rounds_per_s")
-                .rows()
-            )
-        )
-        for kind in kinds
-    }
 
 
 def classes(speeds: dict[str, float]) -> dict[str, int]:

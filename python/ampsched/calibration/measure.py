@@ -4,6 +4,8 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import exp, log
+from statistics import fmean
 
 import polars as pl
 
@@ -63,6 +65,29 @@ def measure(
     finally:
         os.sched_setaffinity(0, allowed)
     return found
+
+
+def relative_speeds(kinds: Sequence[CoreKind]) -> dict[int, float]:
+    """How fast CPUs are against those of the fastest kind, 0 to 1, by small programs: a second or two for each kind."""
+    relative = mean_speeds(speeds(measure(kinds, 20, 3)))
+    return {cpu: relative[kind.name] / max(relative.values()) for kind in kinds for cpu in kind.cpus}
+
+
+def mean_speeds(table: pl.DataFrame) -> dict[str, float]:
+    """Geometric mean over kernels of each kind's speed relative to the first kind's."""
+    kinds = list(dict.fromkeys(table["kind"].to_list()))
+    first = dict(table.filter(pl.col("kind") == kinds[0]).select("kernel", "rounds_per_s").rows())
+    return {
+        kind: exp(
+            fmean(
+                log(speed / first[kernel])
+                for kernel, speed in table.filter(pl.col("kind") == kind)
+                .select("kernel", "rounds_per_s")
+                .rows()
+            )
+        )
+        for kind in kinds
+    }
 
 
 def _measure_kernel(name: str, kind: CoreKind, window_ms: float, windows: int) -> list[Window]:

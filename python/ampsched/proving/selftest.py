@@ -14,7 +14,7 @@ from typing import Any
 
 from ampsched._core import Machine
 from ampsched.calibration.calibrate import Calibration, calibrate_briefly
-from ampsched.calibration.machine import mean_speeds
+from ampsched.calibration.measure import mean_speeds
 from ampsched.catalog import Catalog
 from ampsched.cpus import allowed_cpus
 from ampsched.files import temporary_folder

@@ -171,7 +171,7 @@ def sentences(
     else:
         answer = f"{verdict.best} is {verdict.word} for {name} than {first}"
         if not verdict.is_worth_it:
-            answer = f"for {name} no difference from {first} that we could know ({verdict.word}); nearest: {verdict.best}"
+            answer = f"for {name} no difference from {first} can be shown ({verdict.word}); {verdict.best} comes closest"
         by = f"{what} {text(value)} instead of {text(reference)}: {_change(verdict)}"
         told = [f"{where}: {answer}", by, _of_model(verdict)]
     others = [policy for policy in verdict.alike if policy != verdict.best]
@@ -197,7 +197,7 @@ def _of_model(verdict: Verdict) -> str:
         return "the model's own error was not measured for such programs"
     low, high = (f"{100 * end:+.0f}" for end in verdict.band)
     agree, checks = verdict.agreeing
-    return f"with the model's own error {low} to {high} %; {agree} of {checks} checks keep the sign"
+    return f"with the model's own error {low} to {high} %; {agree} of {checks} checks agree"
 
 
 def _worst(change: Estimate, sign: float) -> float:

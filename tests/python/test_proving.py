@@ -144,7 +144,7 @@ def test_what_was_checked_is_told() -> None:
 @pytest.mark.parametrize(
     ("machine", "names"),
     [
-        ("2B2S", ["one core", "only big", "only little"]),
+        ("2B2S", ["one core", "the big cores", "the little cores"]),
         ("sym-4", ["one core", "half of the cores"]),
     ],
 )

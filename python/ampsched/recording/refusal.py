@@ -117,7 +117,7 @@ def _miss(recording: Recording, checked: Check) -> Reason:
         causes.append(f"recording made it {info['slowdown']:.2f} times as slow")
     why = "; ".join(causes) or "for reasons that the recording does not tell"
     return Reason(
-        f"its replay on the recording's own cores takes {checked.replayed_s:.3g} s, the program took "
-        f"{checked.recorded_s:.3g} s: too far apart for advice: {why}",
+        f"its replay on the recording's own cores takes {checked.replayed_s:.3g} s instead of "
+        f"{checked.recorded_s:.3g} s, too far apart for advice ({why})",
         f"record it again on a quiet computer; {FIRST_CHOICE} is the first choice where nothing was compared",
     )

@@ -118,12 +118,12 @@ def test_the_page_counts_who_was_refused_or_did_not_run() -> None:
     page = text_of(programs(), rows)
     flat = " ".join(page.split())
     assert "**1 of 3 programs are accepted (aim: 20 of 24).**" in flat
-    assert "`acfs`, predicted times are 2.0% off on average (aim: 6%) and -2.0% at worst" in flat
-    assert "`linux`, predicted times are 10.0% off on average (aim: 6%) and +10.0% at worst" in flat
-    assert "whose instructions take as long, predicted times are 1.0% off on average" in flat
-    assert "| 1 | 10.0% | +10.0% | 2.0% | -2.0% | 1.0% | -1.0% |" in page
-    assert "+10.0%" in page
-    assert "+200.0%" in page
+    assert "`acfs`, predicted times are 2.0 % off on average (aim: 6 %) and -2.0 % at worst" in flat
+    assert "`linux`, predicted times are 10.0 % off on average (aim: 6 %) and +10.0 % at worst" in flat
+    assert "whose instructions take as long, predicted times are 1.0 % off on average" in flat
+    assert "| 1 | 10.0 % | +10.0 % | 2.0 % | -2.0 % | 1.0 % | -1.0 % |" in page
+    assert "+10.0 %" in page
+    assert "+200.0 %" in page
     assert f"* `{second.name}`: too little" in page
     assert f"* `{third.name}`: no end" in page
     assert f"Not measured yet: `{programs()[3].name}`," in page

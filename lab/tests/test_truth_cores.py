@@ -136,7 +136,7 @@ def results(store: Store) -> report.Results:
 def test_figures_are_per_core(store: Store) -> None:
     text = report.text(results(store), "p.svg")
     for value in ("100.0", "50.0", "5.0", "40.5", "500", "6.0", "99.0", "222"):
-        assert text.count(f"| 4 cores, 2 us |  |  |  | {value} |") == 1
+        assert text.count(f"| 4 cores, 2 µs |  |  |  | {value} |") == 1
     assert "other sources" not in text
 
 

@@ -91,12 +91,12 @@ def test_the_report_says_what_was_measured_and_what_was_not(store: Store, tmp_pa
     text = (tmp_path / "out/report.md").read_text("utf-8")
     runs = len(SLOWDOWNS) * len(MIXES)
     assert f"{2 * runs} runs in {runs} cells" in text.replace("\n", " ")
-    assert "* **2B2S**: `acfs`, -15.0%" in text
+    assert "* **2B2S**: `acfs`, -15.0 %" in text
     assert "Aim reached." in text
     assert "* 2B2S x86_64-6.18 iks: refused" in text
     assert "* **1B3S**: not measured yet." in text
     assert "| scx_lavd (x86) | 2.000 ± 1.271 |" in text
-    assert "10.0% ± 0.0%" in text
+    assert "10.0 % ± 0.0 %" in text
     assert (tmp_path / "out/h-antt.svg").exists()
     csv = (tmp_path / "out/gain.csv").read_text("utf-8")
     assert "2B2S,x86_64,colab,deadlines,wake-up p99 (us),900,900,900,2" in csv

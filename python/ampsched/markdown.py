@@ -16,13 +16,17 @@ _FENCE = re.compile(r"\s*(```+|~~~+)")
 _BREAKS = ("  ", "\\")
 """Ends of lines that break the line."""
 _GLUE = "\0"
+# Code, destinations of links, HTML and CSS, which stay, or what stands between a number and its unit.
+_UNIT = re.compile(
+    r"(`[^`]*`|\]\([^)\s]*\)|<[^>]*>|\b(?:height|width|left|font-size): ?[\d.]+%)|(?<=\d) ?(%|µs\b)|(?<=\d) us\b"
+)
 
 
 def wrapped(text: str, width: int = WIDTH) -> str:
     """Markdown with its paragraphs and list items filled anew; everything else is left as it is.
 
-    What it yields it leaves as it is. A line is longer only if it is a table's, a heading, code or one long
-    word, such as a link.
+    Numbers and units are written in one way, "5 %" and "20 µs", on one line, but not in code. What it yields it
+    leaves as it is. A line is longer only if it is a table's, a heading, code or one long word, such as a link.
 
     Args:
         text: A paragraph or a whole page.
@@ -80,7 +84,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
             yield True, paragraph
             paragraph = []
         if stays:
-            yield False, [line]
+            yield False, [line if is_code else _with_units(line).replace(_GLUE, " ")]
             continue
         paragraph.append(line)
         if line.endswith(_BREAKS):
@@ -90,6 +94,11 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
         yield True, paragraph
 
 
+def _with_units(text: str) -> str:
+    """Text with each number glued to its unit."""
+    return _UNIT.sub(lambda found: found[1] or f"{_GLUE}{found[2] or 'µs'}", text)
+
+
 def _filled(block: Sequence[str], width: int) -> list[str]:
     """The lines of a group with as many words each as fit."""
     first = block[0]
@@ -97,7 +106,7 @@ def _filled(block: Sequence[str], width: int) -> list[str]:
     begin = item[0] if item else first[: len(first) - len(first.lstrip())]
     words = " ".join([first[len(begin) :].strip(), *(line.strip() for line in block[1:])])
     lines = wrap(
-        _BEGINS_A_BLOCK.sub(_GLUE, words),
+        _BEGINS_A_BLOCK.sub(_GLUE, _with_units(words)),
         width,
         initial_indent=begin,
         subsequent_indent=" " * len(begin),

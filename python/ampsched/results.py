@@ -61,7 +61,9 @@ class Outcome:
     def __repr__(self) -> str:
         """A line; `to_dict` and `to_polars` show everything."""
         where = f"{self.workload} on {self.machine} under {self.policy}"
-        return f"<Outcome: {where}, seed {self.seed}, {self.makespan_ns / 1e6:g} ms, {len(self.threads)} threads>"
+        count = len(self.threads)
+        took = f"{self.makespan_ns / 1e6:g} ms, {count} thread{'s' * (count != 1)}"
+        return f"<Outcome: {where}, seed {self.seed}, {took}>"
 
     def _repr_html_(self) -> str:
         from ampsched.report import notebook

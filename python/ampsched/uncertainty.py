@@ -182,10 +182,10 @@ def sentences(
     else:
         answer = f"{verdict.best} is {verdict.word} for {name} than {first}"
         if not verdict.is_worth_it:
-            nearest = f"({verdict.word}); nearest: {verdict.best}"
+            nearest = f"({verdict.word}); {verdict.best} comes closest"
             if verdict.is_wide:
                 nearest = f"(chance alone moves it by {100 * verdict.change.half_width:.0f} {_unit(verdict)})"
-            answer = f"for {name} no difference from {first} that we could know {nearest}"
+            answer = f"for {name} no difference from {first} can be shown {nearest}"
         by = f"{what} {text(value)} instead of {text(reference)}: {_change(verdict)}"
         told = [f"{where}: {answer}", by, _of_model(verdict)]
     others = [policy for policy in verdict.alike if policy != verdict.best]
@@ -211,7 +211,7 @@ def _of_model(verdict: Verdict) -> str:
         return UNMEASURED.format("here")
     low, high = (f"{100 * end:+.0f}" for end in verdict.band)
     agree, checks = verdict.agreeing
-    return f"with the model's own error {low} to {high} %; {agree} of {checks} checks keep the sign"
+    return f"with the model's own error {low} to {high} %; {agree} of {checks} checks agree"
 
 
 def _worst(change: Estimate, sign: float) -> float:

@@ -159,7 +159,7 @@ def page(records: list[Record]) -> list[str]:
         "",
         *(answer(records).split("\n") if records else []),
         "",
-        "Written by `make attack`. What it found on the way, and how that was mended, is told in [what fell](found.md).",
+        "Written by `make attack`. Bugs that it found on the way, and their fixes, [have a page](found.md).",
         "",
         "| part | done | seed | minutes | failed | commit | with |",
         "| --- | ---: | ---: | ---: | ---: | --- | --- |",

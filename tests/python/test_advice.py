@@ -99,7 +99,7 @@ def test_what_is_suggested_names_the_program(
 
 def test_of_equally_good_settings_the_least_effort_is_suggested() -> None:
     found = advise(UNEVEN, "2B2S", ("linux", "acfs"), repeat=2)
-    big = Cores("only big", (0, 1))
+    big = Cores("the big cores", (0, 1))
 
     def suggested(alike: str, *tried: tuple[Setting, float, float], word: Word = "better") -> list[str]:
         """Of settings with these changes and half intervals; those that are no worse than the best."""
@@ -122,7 +122,7 @@ def test_of_equally_good_settings_the_least_effort_is_suggested() -> None:
     # Nothing but `taskset` is needed for what is no worse than a scheduler.
     alike = f"camp;abreast;{pinned.name}"
     tried = ((camp, -0.2, 0.01), (abreast, -0.2, 0.01), (pinned, -0.195, 0.01))
-    assert suggested(alike, *tried) == ["linux on only big", "abreast", "camp"]
+    assert suggested(alike, *tried) == ["linux on the big cores", "abreast", "camp"]
     # Equal to the best, but perhaps no better than the usual one.
     assert suggested("camp;abreast", (camp, -0.2, 0.01), (abreast, -0.1, 0.2)) == ["camp"]
     assert suggested("camp", (camp, 0.2, 0.01), (abreast, 0.3, 0.2)) == []

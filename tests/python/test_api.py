@@ -389,3 +389,7 @@ def test_every_governor_runs() -> None:
 @pytest.mark.parametrize("text", ["none", "decision_ns=150:epoch_us=20", "decision_ns=0:epoch_us=2.5"])
 def test_overheads_survive_printing(text: str) -> None:
     assert str(ampsched.Overhead.parse(text)) == text
+
+
+def test_one_thread_is_not_called_threads() -> None:
+    assert repr(ampsched.simulate("2B2S", "cpu-bound:length_ms=5", "cfs")).endswith(" ms, 1 thread>")

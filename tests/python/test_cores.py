@@ -26,26 +26,31 @@ EVEN = ROOT / "docs/reports/recordings/exact/barriers-even.ampr"
 @pytest.mark.parametrize(
     ("machine", "names"),
     [
-        ("2B2S", ["only big", "only little"]),
+        ("2B2S", ["the big cores", "the little cores"]),
         ("sym-2", []),
-        ("snapdragon-865", ["only prime", "only gold+prime", "only silver"]),
+        ("snapdragon-865", ["the prime cores", "the gold+prime cores", "the silver cores"]),
     ],
 )
 def test_sets_are_classes_of_cores(machine: str, names: list[str]) -> None:
     found = core_sets(Catalog.shipped().machine(machine))
-    assert [sorted(each.name.removeprefix("only ").split("+")) for each in found] == [
-        sorted(name.removeprefix("only ").split("+")) for name in names
+    assert [sorted(each.name.split()[1].split("+")) for each in found] == [
+        sorted(name.split()[1].split("+")) for name in names
     ]
 
 
 def test_second_threads_of_cores_are_left_out() -> None:
     machine = Catalog.shipped().machine("i7-1360p")
     found = {each.name: each for each in core_sets(machine)}
-    assert set(found) == {"one thread per core", "only p", "only p, one thread per core", "only e0+e1"}
+    assert set(found) == {
+        "one thread per core",
+        "the p cores",
+        "the p cores, one thread per core",
+        "the e0+e1 cores",
+    }
     seconds = {max(one, other) for one, other, _ in machine.siblings}
     assert seconds
     for name, each in found.items():
-        assert bool(seconds & set(each.cpus)) == (name == "only p")
+        assert bool(seconds & set(each.cpus)) == (name == "the p cores")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +78,7 @@ def test_the_best_cores_are_typed() -> None:
     changes = [each.change.mean for each in advice.found.tried]
     assert changes == sorted(changes)
     on_some = [each.setting for each in advice.found.tried if each.setting.cores]
-    assert {each.cores and each.cores.name for each in on_some} == {"only big", "only little"}
+    assert {each.cores and each.cores.name for each in on_some} == {"the big cores", "the little cores"}
 
     def last(setting: Setting, where: str, command: list[str], advice: Advice = advice) -> str:
         """What is typed if that is the best."""
@@ -81,7 +86,7 @@ def test_the_best_cores_are_typed() -> None:
         verdict = replace(advice.verdict, word="better", best=setting.name, alike=(setting.name,))
         return lines(replace(advice, found=Found((tried,), ()), verdict=verdict), where, command)[-1]
 
-    (pinned,) = (each for each in on_some if each.policy == BASELINE and each.cores.name == "only big")
+    (pinned,) = (each for each in on_some if each.policy == BASELINE and each.cores.name == "the big cores")
     assert last(pinned, "2B4S", ["./even", "4"]) == "on 2B4S: taskset --cpu-list 0-1 ./even 4"
     # Parts of a machine are numbered anew.
     assert last(pinned, "8B:big=2", ["./even"]) == "on 8B:big=2: taskset --cpu-list CPUS ./even"

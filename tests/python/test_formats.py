@@ -322,7 +322,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("mix.toml").write_text("[[programs]]\ncommand = 'true'\n")
     for module, function in SLOW:
         monkeypatch.setattr(module, function, first_answer(getattr(module, function)))
-    setting, change = Setting(cores=Cores("only big", (0, 1))), Estimate(-0.2, -0.22, -0.18, 8)
+    setting, change = Setting(cores=Cores("the big cores", (0, 1))), Estimate(-0.2, -0.22, -0.18, 8)
     measured = Measured(change, None, 1.0, 0.8, 8, 20.0, True, 0.02, 1)
     proof = Proof("threads", "queue", setting, -0.25, (-0.4, 0.1), measured)
     monkeypatch.setattr(selftest, "selftest", lambda **_: selftest.Selftest((proof,), (), "no meter"))

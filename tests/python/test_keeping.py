@@ -22,11 +22,11 @@ from ampsched.keeping.places import Place, kept, place_of
 from ampsched.recording.cores import Cores
 from ampsched.recording.setting import Setting
 
-BIG = Cores("only big", (0, 1, 2, 3, 8))
+BIG = Cores("the big cores", (0, 1, 2, 3, 8))
 FIRST = Cores("one core", (min(os.sched_getaffinity(0)),))
 SETTING = Setting(threads=4, cores=BIG, environment=(("OMP_NUM_THREADS", "4"),))
 SIGNED = (
-    "# 4 threads under linux on only big with OMP_NUM_THREADS=4: written by ampsched advise --apply; "
+    "# 4 threads under linux on the big cores with OMP_NUM_THREADS=4: written by ampsched advise --apply; "
     "ampsched advise --undo takes it back\n"
 )
 YES = Keeping(apply=True, to=None, undo=False, yes=True)

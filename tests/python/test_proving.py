@@ -185,7 +185,7 @@ def test_settings_and_policies_are_judged_by_errors_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("machine", "names"),
     [
-        ("2B2S", ["only big", "only little", "one core"]),
+        ("2B2S", ["the big cores", "the little cores", "one core"]),
         ("sym-4", ["half of the cores", "one core"]),
     ],
 )

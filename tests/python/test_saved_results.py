@@ -100,7 +100,7 @@ def test_pages_are_the_same_each_time() -> None:
 
 def test_the_answer_says_how_sure_it_is() -> None:
     once = comparing.page(ampsched.compare("2B2S", "sync-2", ["linux", "wash"], repeat=1).to_dict(), Asked())
-    assert once.answer.startswith("Simulated on 2B2S: for sync-2 no difference from linux that we could know")
+    assert once.answer.startswith("Simulated on 2B2S: for sync-2 no difference from linux can be shown")
     assert "chance is not known of one draw" in once.certainty
     often = comparing.page(ampsched.compare("2B2S", "sync-2", ["linux", "wash"], repeat=5).to_dict(), Asked())
     assert often.answer.startswith("Simulated on 2B2S: wash is better in simulation for sync-2 than linux")

@@ -47,7 +47,7 @@ def test_few_threads_on_big_cores_win_where_each_has_work_of_its_own(tmp_path: P
     paths = {count: divided(tmp_path, count, own_ms=300) for count in COUNTS}
     found = advise(paths, "2B4S", POLICIES, speedup=2.5, repeat=3, anyway=True)
     assert found.usual.name == "6 threads under linux"
-    assert found.advised.name == "2 threads under linux on only big"
+    assert found.advised.name == "2 threads under linux on the big cores"
     assert found.is_worth_it
     # Two big cores for 120 and 300 ms each.
     best = found.found.of(found.advised)
@@ -63,7 +63,7 @@ def test_few_threads_on_big_cores_win_where_each_has_work_of_its_own(tmp_path: P
     assert [each.setting.name for each in found.parts] == [
         "6 threads under linux",
         "2 threads under linux",
-        "2 threads under linux on only big",
+        "2 threads under linux on the big cores",
     ]
 
 
@@ -148,13 +148,13 @@ def test_the_command_records_and_answers(
     assert ended.value.code == 0
     assert recorded == [["prog", "-t", str(count)] for count in COUNTS]
     told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("Simulated on 2B4S: 2 threads under linux on only big is ")
+    assert told[0].startswith("Simulated on 2B4S: 2 threads under linux on the big cores is ")
     assert told[-1] == "on 2B4S: taskset --cpu-list 0-1 prog -t 2"
     assert any(line.startswith("part by part: ") for line in told)
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--json", "--", "prog", "-t", "{threads}"])
     values = json.loads(capsys.readouterr().out)
-    assert values["advised"] == "2 threads under linux on only big"
+    assert values["advised"] == "2 threads under linux on the big cores"
     with pytest.raises(SystemExit):
         main([*arguments, "--json", "prog.2.ampr"])
     assert json.loads(capsys.readouterr().out)["usual"] == "linux"

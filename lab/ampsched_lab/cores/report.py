@@ -96,16 +96,16 @@ FIGURES = (
         "pairs",
         "pairs: wake-ups per core and ms",
         _per_core_and_ms("pairs", "wakeups"),
-        ("us of a core per wake-up", _us_of_a_core),
+        ("µs of a core per wake-up", _us_of_a_core),
     ),
     Figure(
         "groups",
         "groups: messages per core and ms",
         _per_core_and_ms("groups", "messages"),
-        ("us of a core per message", _us_of_a_core),
+        ("µs of a core per message", _us_of_a_core),
     ),
-    Figure("wakers", "wakers: p50 of waits (us)", _us("wakers", "p50_ns")),
-    Figure("wakers", "wakers: p99 of waits (us)", _us("wakers", "p99_ns"), ("p99 of waits (us)", _same)),
+    Figure("wakers", "wakers: p50 of waits (µs)", _us("wakers", "p50_ns")),
+    Figure("wakers", "wakers: p99 of waits (µs)", _us("wakers", "p99_ns"), ("p99 of waits (µs)", _same)),
     Figure(
         "build",
         "build: jobs per core and s",
@@ -113,12 +113,12 @@ FIGURES = (
         ("ms of a core per job", lambda per_s: 1000 / per_s),
         digits=0,
     ),
-    Figure("wakers+build", "wakers beside a build: p50 of waits (us)", _us("wakers", "p50_ns")),
+    Figure("wakers+build", "wakers beside a build: p50 of waits (µs)", _us("wakers", "p50_ns")),
     Figure(
         "wakers+build",
-        "wakers beside a build: p99 of waits (us)",
+        "wakers beside a build: p99 of waits (µs)",
         _us("wakers", "p99_ns"),
-        ("p99 of waits (us)", _same),
+        ("p99 of waits (µs)", _same),
     ),
     Figure(
         "wakers+build",
@@ -229,7 +229,7 @@ def _compared(results: Results, figure: Figure, point: Point) -> str:
 
 def _table(results: Results, figure: Figure) -> str:
     rows = [
-        [f"{cores} cores, {quantum_us:g} us", *cells]
+        [f"{cores} cores, {quantum_us:g} µs", *cells]
         for quantum_us in QUANTA_US
         for cores in CORES
         if any(cells := [results.cell(figure, Point(cores, quantum_us), name) for name in SCHEDULERS])
@@ -251,7 +251,7 @@ def draw(results: Results, path: Path) -> None:
                 if row == 0:
                     panel.set_title(f"quantum {quantum_us:g} µs")
                 if column == 0:
-                    panel.set_ylabel("\n".join([figure.mix, *wrap(what.replace("us", "µs"), 18)]))
+                    panel.set_ylabel("\n".join([figure.mix, *wrap(what, 18)]))
         for panels in axes:
             panels[0].set_ylim(bottom=0)
         whole.supxlabel("cores", fontsize=plots.FONT_PT)

@@ -1,7 +1,7 @@
 """Draws the pictures of the reference page of policies: ``python lab/ampsched_lab/pictures/policies.py [FOLDER]``.
 
-``policies.svg`` shows what each policy changes against `linux`, on average over COLAB's mixes (CGO 2020, Table 4) on two
-big and two little cores, with true speed-ups: mean slowdown of the programs, and unfairness (greatest slowdown over
+``policies.svg`` shows what each policy changes against `linux`, on average over COLAB's mixes (CGO 2020, Table 4) on
+two big and two little cores, with true speed-ups: mean slowdown of the programs, and unfairness (greatest slowdown over
 smallest). ``policies/NAME.svg`` shows one policy: which thread of a small mix (policies_mix.toml) has which kind of
 core when, and its place among all policies in the two quantities above.
 """

@@ -162,7 +162,7 @@ def number(value: float | None) -> str:
 
 
 def _print(console: Console, file: Path, seen: Observed, known: Sequence[Metric]) -> None:
-    rest = f"{seen.duration_ns / 1e6:,.1f} ms, {len(seen.cpus)} CPUs, {len(seen.threads):,} threads"
+    rest = f"{seen.duration_ns / 1e6:,.1f} ms, {len(seen.cpus)} CPUs, {len(seen.threads):,} thread{'s' * (len(seen.threads) != 1)}"
     render.print_head(console, file.name, rest)
     of_all = known[: len(trace_metrics.METRICS)]
     table = render.table("metric", "value", render.label("unit"), render.prose("what it is"))

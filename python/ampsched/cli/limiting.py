@@ -44,7 +44,7 @@ def limit(
             "--work",
             parser=options.number,
             metavar="FACTOR",
-            help="Give every step so many times as much work: 0.01 makes a small case of a long program.",
+            help="Multiply the work of every step: 0.01 makes a small case of a long program.",
         ),
     ] = 1.0,
     optimum: Annotated[
@@ -53,7 +53,7 @@ def limit(
     ] = False,
     objective: Annotated[
         Objective,
-        typer.Option("--objective", help="What is to be best.", rich_help_panel=_SEARCH),
+        typer.Option("--objective", help="What to optimise.", rich_help_panel=_SEARCH),
     ] = "h_antt",
     quantum_us: Annotated[
         float | None,

@@ -217,6 +217,6 @@ Margin = Annotated[
         "--margin",
         parser=number,
         metavar="SHARE",
-        help="Policies within this share of the best count as no worse: 0.01 is 1%.",
+        help="Policies within this share of the best count as no worse: 0.01 is 1 %.",
     ),
 ]

@@ -17,7 +17,7 @@ def print_recording(console: Console, recording: Recording) -> None:
     render.print_head(
         console,
         info["name"] or "recording",
-        f"from {info['recorder']}: {threads:,} threads, {recording.events:,} events, {info['wall_ns'] / 1e6:,.1f} ms",
+        f"from {info['recorder']}: {threads:,} thread{'s' * (threads != 1)}, {recording.events:,} events, {info['wall_ns'] / 1e6:,.1f} ms",
     )
     _print_threads(console, recording)
     _print_asks(console, recording)

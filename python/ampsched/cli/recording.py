@@ -305,7 +305,9 @@ def tell(recording: Recording, out: Path, why: str = "") -> Check | None:
     processes = len({process for _, process, *_ in threads})
     each = out.stat().st_size / max(recording.events, 1)
     where = f" in {processes} processes" if processes > 1 else ""
-    _say(f"{out}: {len(threads)} threads{where}, {recording.events} events, {each:.1f} bytes per event")
+    _say(
+        f"{out}: {len(threads)} thread{'s' * (len(threads) != 1)}{where}, {recording.events} events, {each:.1f} bytes per event"
+    )
     if sources := summary.sources(info):
         _say(f"  {sources}{f' ({why})' if why else ''}")
     blocked_ns, _ = recording.blocked_ns

@@ -92,7 +92,7 @@ def sweep(
             "--sample",
             parser=options.whole,
             metavar="N",
-            help="Take so many combinations by chance, not all; decay=0.5..1.0 is any number between then.",
+            help="Try N random combinations, not all; decay=0.5..1.0 is then any number between.",
         ),
     ] = None,
     sample_seed: Annotated[
@@ -116,7 +116,7 @@ def sweep(
             "--pareto",
             metavar="NAMES",
             autocompletion=complete_measure,
-            help="Print, and plot, who is beaten in none of these metrics a,b.",
+            help="Print and plot the policies that no other beats in all of these metrics a,b.",
         ),
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result (.svg or .png).")] = None,
@@ -144,7 +144,7 @@ def sweep(
             "--test",
             metavar="NAMES",
             autocompletion=options.complete_workload,
-            help="Workloads that judge what it has found.",
+            help="Workloads that judge what --optimise has found.",
         ),
     ] = None,
     dask: Annotated[
@@ -169,9 +169,9 @@ def sweep(
 ) -> None:
     """Simulate many combinations of machines, workloads, policies, parameters and options.
 
-    Results are kept by what determines them: a sweep that was stopped goes on, one with more values adds to it, and a
-    changed policy runs anew alone. Prints which policy is best and how sure that is, means over all machines and
-    workloads, and the best policy of each.
+    Results are cached by their inputs: a sweep that was stopped goes on, one with more values adds to it, and if a
+    policy changes, only its results are made anew. Prints which policy is best and how sure that is, means over all
+    machines and workloads, and the best policy of each.
     """
     measure(metric)
     fronts = options.split(pareto, "pareto") if pareto else []
@@ -448,7 +448,7 @@ def _print_optimised(console: Console, found: Optimised) -> None:
         )
     render.print_table(console, f"{measured.label}, change % against {found.baseline}", table)
     console.print(
-        f"{found.trials.height} trials; other workloads and other seeds in the test: it is the one to believe",
+        f"{found.trials.height} trials; the test has other workloads and seeds: trust it, not the training",
         style="dim",
         soft_wrap=True,
     )

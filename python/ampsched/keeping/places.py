@@ -69,7 +69,7 @@ class Place:
         is_told = count is None or str(count) in kept or any(PLACE in word for word in self.words)
         return [
             *(f"{name}={value}" for name, value in variables),
-            *([] if is_told else [f"{count} threads (tell the program)"]),
+            *([] if is_told else [f"{count} thread{'s' * (count != 1)} (tell the program)"]),
             *([_clocks(setting.governor)] if setting.governor else []),
         ]
 

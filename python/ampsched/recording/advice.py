@@ -144,7 +144,7 @@ def advise(
         "governor": asked.governor,
         "energy": asked.has_energy,
     }
-    tell(f"comparing {len(names)} policies")
+    tell(f"comparing {len(names)} {'policy' if len(names) == 1 else 'policies'}")
     comparison = api.compare(machine, conditions.workload, names, repeat=repeat, **settings)
     metric, errors = metric_of(asked, comparison), model_error(recording, checked.follows)
     choices = _choices(comparison, metric)
@@ -274,7 +274,7 @@ def _others(
         try:
             _checked(recording, path, catalog, goal, anyway=anyway)
         except InputError as error:
-            left_out.append(f"{count} threads are left out: {error}")
+            left_out.append(f"{count} thread{'s are' if count != 1 else ' is'} left out: {error}")
             continue
         posed[count] = pose(catalog, recording, path, known)
     return posed, left_out

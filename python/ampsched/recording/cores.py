@@ -20,7 +20,7 @@ class Cores:
     """Some of a machine's cores.
 
     Attributes:
-        name: What they are, such as ``only big``.
+        name: What they are, such as ``the big cores``.
         cpus: Their numbers, ascending, as the machine says.
     """
 
@@ -65,7 +65,7 @@ def _by_class(machine: Machine) -> Iterator[tuple[str, frozenset[int]]]:
         clusters = [number for number, row in enumerate(machine.clusters) if row[4] in some]
         names = "+".join(machine.clusters[number][0] for number in clusters)
         cpus = (cpu for cpu, cluster in enumerate(machine.cluster_of_core) if cluster in clusters)
-        yield f"only {names}", frozenset(cpus)
+        yield f"the {names} cores", frozenset(cpus)
 
 
 def _one_per_core(machine: Machine, name: str, cpus: frozenset[int]) -> tuple[str, frozenset[int]]:

@@ -32,7 +32,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Such as ``linux`` or ``4 threads under linux on only big``."""
+        """Such as ``linux`` or ``4 threads under linux on the big cores``."""
         count = f"{self.threads} thread{'' if self.threads == 1 else 's'} under " if self.threads else ""
         where = f" on {self.cores.name}" if self.cores else ""
         variables = [f"{name}={value}" for name, value in self.environment]

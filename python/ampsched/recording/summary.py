@@ -104,7 +104,7 @@ def sources(info: Mapping[str, Any]) -> str | None:
         return None
     counts = f"{merged['tied']} waits tied to threads, {merged['added']} added"
     if merged["threads"]:
-        counts += f", {merged['threads']} threads without the library"
+        counts += f", {merged['threads']} thread{'s' * (merged['threads'] != 1)} without the library"
     return f"told by the library and the kernel: {counts}"
 
 

@@ -34,7 +34,7 @@ class Optimised:
         metric: What was optimised.
         baseline: The policy that all are measured against.
         train: Its change on the training set.
-        test: Its change on the test set, which the optimiser has not seen: the one to believe.
+        test: Its change on the test set, which the optimiser has not seen: the one to trust.
         default: The same policy without the parameters that were searched: with their defaults.
         default_train: Its change on the training set.
         default_test: The same on the test set.

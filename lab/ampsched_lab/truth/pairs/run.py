@@ -185,7 +185,7 @@ def _compare(arguments: argparse.Namespace, exact: Exact, folder: Path, pool: Ex
     chosen = {workload.name for workload in CHOSEN}
     aims = [
         report.aims("Our own policies", our_own),
-        report.aims("Workloads drawn by lot", [cell for cell in our_own if cell.workload not in chosen]),
+        report.aims("Randomly drawn workloads", [cell for cell in our_own if cell.workload not in chosen]),
         report.aims("Our own policies where no tie decides", [cell for cell in our_own if not cell.is_tied]),
     ]
     return "\n\n".join(

@@ -25,11 +25,11 @@ from ampsched_lab.proving.reports import Report, Table, merge, read_report, read
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = Measured(Estimate(-0.2, -0.22, -0.18, 8), None, 1.0, 0.8, 8, 20.0, True, 0.02, 1)
-ON_TWO = Setting(cores=Cores("only big", (0, 1)))
+ON_TWO = Setting(cores=Cores("the big cores", (0, 1)))
 PROOFS = (
     Proof("threads", "queue", ON_TWO, -0.3, (-0.4, 0.1), MEASURED),
     Proof("processes", None, Setting("colab:decay=0.3"), -0.1, (-0.4, 0.1), MEASURED),
-    Proof("threads", None, Setting(threads=4, cores=Cores("only big", (0, 1))), -0.25, (-0.4, 0.1), MEASURED),
+    Proof("threads", None, Setting(threads=4, cores=Cores("the big cores", (0, 1))), -0.25, (-0.4, 0.1), MEASURED),
 )
 VALUE: dict[str, Any] = json.loads(report_text(PROOFS))
 

@@ -290,7 +290,7 @@ def test_the_kernel_of_unequal_cores_knew_that_they_differ(tmp_path: Path, kind:
 def test_the_table_has_the_setting_of_the_headline_and_todays() -> None:
     """Rows are sorted by the mean, and of equals the one with the least effort is advised: it was not among them."""
     found = advise(UNEVEN, "2B2S", POLICIES, repeat=2)
-    big = Setting(cores=Cores("only big", (0, 1)))
+    big = Setting(cores=Cores("the big cores", (0, 1)))
     rows = [
         Tried(setting, (0.8, 0.8), Estimate(-0.2 + step / 1e4, -0.21, -0.19, 2))
         for step, setting in enumerate((*map(Setting, ("acfs", "camp", "colab", "hsp")), big))
@@ -299,11 +299,11 @@ def test_the_table_has_the_setting_of_the_headline_and_todays() -> None:
     verdict = replace(found.verdict, word="better", best=big.name, alike=tuple(r.setting.name for r in rows))
     made = replace(found, found=Found((*rows, usual), ()), verdict=verdict)
     text = lines(made, "2B2S", ["./uneven"])
-    assert text[0] == "Simulated on 2B2S: linux on only big is better for barrier than linux"
+    assert text[0] == "Simulated on 2B2S: linux on the big cores is better for barrier than linux"
     shown = [line.split("  ")[1] for line in text if line.startswith("  ")][:5]
-    assert shown == ["acfs", "camp", "colab", "linux on only big (0-1)", "linux"]
+    assert shown == ["acfs", "camp", "colab", "linux on the big cores (0-1)", "linux"]
     (advised,) = (line for line in text if line.endswith("(advised)"))
-    assert advised.startswith("  linux on only big (0-1)")
+    assert advised.startswith("  linux on the big cores (0-1)")
     values = made.to_dict()
     assert (
         [row["name"] for row in values["settings"] if row["is_advised"]] == [big.name] == [values["advised"]]

@@ -15,7 +15,7 @@ from statistics import mean, median
 from ampsched import Catalog, InputError
 from ampsched.recording import load
 from ampsched.recording.check import check
-from ampsched.recording.refusal import MISS_MAX
+from ampsched.recording.replay import MISS_MAX
 from ampsched.recording.summary import coverage
 from ampsched_lab.recordings.measure import RUNS, Timed, measure, missing
 from ampsched_lab.recordings.programs import PROGRAMS, Program, chosen, write_inputs

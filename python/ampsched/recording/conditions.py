@@ -11,17 +11,20 @@ from pathlib import Path
 from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording, Workload
 from ampsched.catalog import Catalog, split_shares
 from ampsched.files import named, shown
-from ampsched.recording.check import Check, check
+from ampsched.recording.check import Check, Reproduction, check, reproduce
 from ampsched.recording.files import load
 from ampsched.recording.goals import TIME
 from ampsched.recording.model_error import ModelError, model_error
 from ampsched.recording.refusal import reasons, reasons_before
+from ampsched.recording.replay import number_of
 from ampsched.recording.speedups import Speedup, known_speedup
 from ampsched.spec import parse_spec
 
 SPREAD = 0.05
 """By how much each piece of work may be less or more, as a part of it (ours: a recording is one run, and the next one
 differs). Each seed has its own amounts, so that every policy meets the same ones."""
+HANDS_OUT = ("are taken by who is free", "the next is started when any has ended")
+"""How a replay's notes end that tell what is handed out anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def pose(
     like: str = TYPICAL_PROFILE,
     spread: Spread = ASSUMED,
 ) -> Conditions:
-    """The conditions of a recording.
+    """The conditions of a recording. What was handed out is handed out anew unless that does not fit: see `reproduce`.
 
     Args:
         catalog: Has the profile.
@@ -145,5 +148,19 @@ def pose(
     spread = spread if stated["spread"] == spread.part else Spread(stated["spread"])
     name, core = shown(path), catalog.with_recording(str(path), recording, like).core
     ratio = {} if speedup.ratio is None else {"speedup": speedup.ratio}
-    workload = core.program(name, list({**stated, **ratio}.items()))
-    return Conditions(workload, recording, path, speedup, tuple(core.notes(name)), spread, catalog)
+    own = None if "sharing" in stated else _reproduced(catalog, recording, path)
+    kept = own is not None and own.handed_out_s is not None
+    shares = {"sharing": number_of(own.sharing)} if own and kept else {}
+    workload = core.program(name, list({**stated, **ratio, **shares}.items()))
+    notes = tuple(core.notes(name))
+    if own and kept:
+        notes = (*own.notes, *(note for note in notes if not note.endswith(HANDS_OUT)))
+    return Conditions(workload, recording, path, speedup, notes, spread, catalog)
+
+
+def _reproduced(catalog: Catalog, recording: Recording, path: Path) -> Reproduction | None:
+    """How a replay fits on the recording's own cores; none if it does not tell them."""
+    try:
+        return reproduce(recording, path, catalog)
+    except InputError:
+        return None

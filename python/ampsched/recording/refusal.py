@@ -10,6 +10,7 @@ from pathlib import Path
 from ampsched.recording import Recording
 from ampsched.recording.check import Check
 from ampsched.recording.goals import TIME, Goal
+from ampsched.recording.replay import MISS_MAX
 from ampsched.recording.summary import coverage, ending, follows_text
 
 FOREIGN_MAX = 0.1
@@ -18,8 +19,6 @@ COVERED_MIN = 0.8
 """Share of the blocked time whose end must have a known cause."""
 SLOWDOWN_MAX = 1.1
 """If recording took more than so many times as long, that is named."""
-MISS_MAX = 0.10
-"""A replay whose turnaround on the recording's own cores differs by more is not a basis of advice."""
 WORK_MIN_NS = 20_000_000
 """CPU time, in ns; a program that has worked less is mostly its own start, which no policy changes."""
 FOLLOWS_MIN = 0.5

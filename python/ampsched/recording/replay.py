@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from ampsched._core import TYPICAL_PROFILE, Recording, Workload
 from ampsched.files import shown
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 Sharing = Literal["none", "handed-out", "all", "static", "guided", "aid-static", "aid-hybrid"]
 """Who does what of shared work, each at the place of its number in parameters of recordings."""
+
+HANDED_OUT: Final[Sharing] = "handed-out"
+"""What is replayed unless something else is asked for, or `handing.handed` finds that it does not fit."""
+MISS_MAX = 0.10
+"""A replay whose turnaround on the recording's own cores differs by more is not a basis of advice."""
 
 
 def number_of(sharing: Sharing) -> float:
@@ -42,7 +47,7 @@ def replayed(
     like: str = TYPICAL_PROFILE,
     speedup: float | None = None,
     speed: float = 1.0,
-    sharing: Sharing = "handed-out",
+    sharing: Sharing = HANDED_OUT,
 ) -> Replayed:
     """A recording as a workload, and what it honours differently.
 

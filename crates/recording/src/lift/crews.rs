@@ -20,7 +20,7 @@ const YIELDS_MIN: usize = 3;
 /// So few calls of a thread tell nothing of it.
 pub(super) const FEW_CALLS: usize = 2;
 /// Least share of the program's work that a crew does.
-const WORK_SHARE_MIN: f64 = 0.3;
+pub(super) const WORK_SHARE_MIN: f64 = 0.3;
 /// Threads that meet at barriers so often are no crew.
 const BARRIERS_MIN: usize = 4;
 /// Threads of several processes that take from one stream take so often at least.

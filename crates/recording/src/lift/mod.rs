@@ -4,8 +4,8 @@
 //! 1. `visits`, `acts`: what each event means by itself; visits of mutexes.
 //! 2. `monitors`, `queues`, `pools`, `causes`: what mutexes and conditions are used for; what is not recognised becomes
 //!    a semaphore for each pair of threads that waits and wakes.
-//!    `crews`, `jobs`, `owners`, `shares`: threads that share work take jobs, if most of the rest would be such
-//!    semaphores.
+//!    `crews`, `stages`, `jobs`, `owners`, `shares`: threads that share work take jobs, if most of the rest would be
+//!    such semaphores.
 //! 3. `items`: a thread as steps with work between them; `groups`, `teams`: threads that do the same, and how many of
 //!    them are there at a time.
 //! 4. `fold`: loops; `emit`, `text`, `amounts`: the text.
@@ -42,6 +42,7 @@ mod rounds;
 mod scale;
 mod segment;
 mod shares;
+mod stages;
 mod teams;
 mod text;
 mod visits;

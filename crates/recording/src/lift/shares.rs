@@ -8,6 +8,7 @@ use super::jobs::{self, Counts, Job};
 use super::node::Sym;
 use super::objects::{Objects, What};
 use super::owners;
+use super::stages;
 use crate::{Kind, Recording};
 
 /// The capacity of the queue: whoever feeds it waits for jobs done instead.
@@ -28,7 +29,10 @@ pub(super) enum Shares {
 /// Recognises a crew.
 pub(super) fn recognise(recording: &Recording, acts: &mut Acts, objects: &mut Objects) -> Shares {
     acts.sort();
-    let Some(crew) = crews::find(recording, acts) else { return Shares::None };
+    let crew = crews::find(recording, acts);
+    let Some(crew) = crew.and_then(|crew| stages::one_stage(recording, acts, crew)) else {
+        return Shares::None;
+    };
     if let Some(divided) = owners::divided(recording, &crew) {
         return Shares::In(Box::new(divided));
     }

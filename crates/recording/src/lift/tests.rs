@@ -2,6 +2,7 @@
 
 mod crews;
 mod fidelity;
+mod stages;
 mod synthetic;
 mod teams;
 

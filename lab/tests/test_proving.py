@@ -29,7 +29,14 @@ ON_TWO = Setting(cores=Cores("the big cores", (0, 1)))
 PROOFS = (
     Proof("threads", "queue", ON_TWO, -0.3, (-0.4, 0.1), MEASURED),
     Proof("processes", None, Setting("colab:decay=0.3"), -0.1, (-0.4, 0.1), MEASURED),
-    Proof("threads", None, Setting(threads=4, cores=Cores("the big cores", (0, 1))), -0.25, (-0.4, 0.1), MEASURED),
+    Proof(
+        "threads",
+        None,
+        Setting(threads=4, cores=Cores("the big cores", (0, 1))),
+        -0.25,
+        (-0.4, 0.1),
+        MEASURED,
+    ),
 )
 VALUE: dict[str, Any] = json.loads(report_text(PROOFS))
 

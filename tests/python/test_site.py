@@ -159,7 +159,6 @@ def _least_text_px(picture: Path, shown_px: float) -> float:
         return LEAST_TEXT_PX
     text = picture.read_text()
     drawn_pt = float(ElementTree.fromstring(text).attrib["viewBox"].split()[2])
-    # Text is made of outlines of a font of 100 points.
-    sizes_pt = [100 * float(scale) for scale in re.findall(r"scale\(([0-9.]+) -[0-9.]+\)", text)]
+    sizes_pt = [float(size) for size in re.findall(r"font-size: ([0-9.]+)px", text)]
     assert sizes_pt, f"{picture}: no text was found in it"
     return min(sizes_pt) * shown_px / drawn_pt

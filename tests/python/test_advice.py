@@ -254,7 +254,7 @@ def test_the_command_answers_and_refuses(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "trace.txt").write_text("text")
     for arguments, message in [
         (["advise", str(tmp_path / "no.ampr")], "is no recording"),
-        (["advise", str(tmp_path / "trace.txt")], "of a trace make a recording first: ampsched import"),
+        (["advise", str(tmp_path / "trace.txt")], "turn a trace into a recording first: ampsched import"),
         (["advise", str(UNEVEN), "-m", "nowhere"], "nowhere"),
         (["advise", f"{UNEVEN}:speedup=2"], "takes a recording without parameters (see --speedup)"),
         (["advise", str(UNEVEN), "extra"], "is a recording, so extra has no meaning behind it"),

@@ -224,7 +224,7 @@ def test_what_cannot_be_checked_is_refused(tmp_path: Path, capsys: pytest.Captur
         (["--check", "--check-time", "0", "--", "true"], "--check-time 0 is not above 0"),
         (["--check-time", "0", "--check", "--", "true"], "--check-time 0 is not above 0"),
         (["--check-time", "9", "--", "true"], "--check-time 9: nothing is measured without --check"),
-        (["--report", str(tmp_path / "r"), "--", "true"], "--report: there is nothing measured"),
+        (["--report", str(tmp_path / "r"), "--", "true"], "--report needs --check: nothing else is measured"),
     ]:
         with pytest.raises(SystemExit) as ended:
             main(["advise", *arguments])

@@ -60,7 +60,7 @@ def advise(
             "--machine",
             "-m",
             metavar="NAME",
-            help="Where it shall run; this computer if absent.",
+            help="The machine to run it on; by default this computer.",
             autocompletion=options.complete_machine,
         ),
     ] = None,
@@ -156,7 +156,7 @@ def advise(
     if check:
         proving.check_asked(machine, goal, target, check_time, report)
     elif report:
-        raise InputError("--report: there is nothing measured to write without --check")
+        raise InputError("--report needs --check: nothing else is measured")
     from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
     from ampsched.recording.setting import PLACE
@@ -225,7 +225,7 @@ def _recorded(target: list[str]) -> tuple[Path | list[Path], list[str], Check | 
         raise InputError(f"{target[0]}: is a recording, so {target[1]} has no meaning behind it")
     if len(target) == 1 and Path(target[0]).is_file() and not os.access(target[0], os.X_OK):
         raise InputError(
-            f"{target[0]}: is neither a recording nor executable (of a trace make a recording first: ampsched import "
+            f"{target[0]} is neither a recording nor executable (turn a trace into a recording first: ampsched import "
             f"{shlex.quote(target[0])} --machine NAME -o trace{RECORDING})"
         )
     from ampsched.cli.recording import default_out

@@ -28,7 +28,7 @@ def with_keeping(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command ``--apply``, ``--to``, ``--undo``, ``--yes``; its parameter ``keeping`` gets a `Keeping`."""
     told = {
         "apply": "Keep the best setting that needs no scheduler of ours; shows it first, and asks.",
-        "to": "Where: unit:NAME.service, cgroup:FOLDER, or FILE for a script of the whole command; by default a wrapper in ~/.local/bin.",
+        "to": "Where: unit:NAME.service, cgroup:FOLDER, or FILE for a script of the command; by default a wrapper in ~/.local/bin.",
         "undo": "Take back what this user has applied: everything, or the programs and places that are named.",
         "yes": "Do not ask.",
     }

@@ -61,7 +61,7 @@ Seconds = Annotated[
         parser=options.number,
         callback=_needs_check,
         metavar="X",
-        help="How long --check may take, in s, about, unless the difference is known to 2 % before.",
+        help="About how many seconds --check may take; it ends once the difference is known to 2 %.",
         **_HOW,
     ),
 ]

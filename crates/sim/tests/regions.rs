@@ -221,7 +221,7 @@ fn what_cannot_be_executed_is_refused() {
     let error = |region: &str| {
         try_run(&host, &pinned(2, region), "a,1,,\n", "cfs").unwrap_err().to_string()
     };
-    let unknown = "test.toml:3: regions.r: task program \"fluidanimat\" does not exist (did you mean \"fluidanimate\"?)";
+    let unknown = "test.toml:3: regions.r: unknown task program \"fluidanimat\" (did you mean \"fluidanimate\"?)";
     assert_eq!(error("graph = 'fluidanimat'"), unknown);
     assert!(error("graph = 'swaptions', policy = 'fif'").contains("did you mean \"fifo\"?"));
     assert!(

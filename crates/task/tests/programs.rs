@@ -102,7 +102,7 @@ fn wrong_names_and_values_are_refused() {
     };
     assert_eq!(
         error_of("feret", "queries", 1.0),
-        "task program \"feret\" does not exist (did you mean \"ferret\"?)"
+        "unknown task program \"feret\" (did you mean \"ferret\"?)"
     );
     assert_eq!(
         error_of("ferret", "querys", 1.0),

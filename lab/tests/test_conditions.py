@@ -58,7 +58,7 @@ def test_task_programs_can_be_fed_by_another_policy() -> None:
         return ampsched.simulate(chronaki.machine(cores), work, "static").makespan_ns
 
     assert time_ns(FED_BY_CATS) != time_ns(Condition("nothing"))
-    with pytest.raises(ValueError, match=r'"catz" does not exist \(did you mean "cats"\?\)'):
+    with pytest.raises(ValueError, match=r'unknown task policy "catz" \(did you mean "cats"\?\)'):
         ampsched.Catalog.shipped().workload("fft:n=4").with_task_policy("catz")
 
 

@@ -158,10 +158,7 @@ fn errors_name_governor_cluster_and_machine() {
         "governor powersave: machine test has no cluster \"bigg\" (did you mean \"big\"?)"
     );
     assert_eq!(error(&["powersave", "ondemand"]), "two governors are given for all clusters");
-    assert_eq!(
-        error(&["ondeman"]),
-        "unknown governor \"ondeman\" (did you mean \"ondemand\"?)"
-    );
+    assert_eq!(error(&["ondeman"]), "unknown governor \"ondeman\" (did you mean \"ondemand\"?)");
 }
 
 /// 1000 mW per core at 2000 MHz and 50 mW leakage; idle cores draw 20 mW.

@@ -78,7 +78,7 @@ int main(void)
     CHECK(ampsched_runtime_new("big", NULL) == NULL);
     CHECK(strstr(ampsched_last_error(), "cores \"big\": \"big\" is not a class of cores"));
     CHECK(ampsched_runtime_new(NULL, "fifi") == NULL);
-    CHECK(!strcmp(ampsched_last_error(), "task policy \"fifi\" does not exist (did you mean \"fifo\"?)"));
+    CHECK(!strcmp(ampsched_last_error(), "unknown task policy \"fifi\" (did you mean \"fifo\"?)"));
 
     ampsched_runtime *runtime = ampsched_runtime_new(NULL, "cats:steal=1");
     CHECK(runtime != NULL);

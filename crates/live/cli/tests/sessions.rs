@@ -439,10 +439,7 @@ fn bad_input_is_one_line_that_names_it() {
     let facts = format!("--facts={}", facts.display());
     let run_dir = format!("--run-dir={}", folder.path().display());
     for (arguments, expected) in [
-        (
-            &["--policy=prop-spp", "--", "true"][..],
-            "unknown policy \"prop-spp\" (did you mean",
-        ),
+        (&["--policy=prop-spp", "--", "true"][..], "unknown policy \"prop-spp\" (did you mean"),
         (
             &["--policy=hsp"],
             "run: nothing to schedule (give a command behind --, or --pid, --cgroup or --everything)",

@@ -47,7 +47,8 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one_and_the_answer(
     ampsched_here: Ampsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "x.html"
-    page.write_text("old")
+    old = '<meta name="generator" content="ampsched 0.0">'
+    page.write_text(old)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", str(page))
@@ -57,7 +58,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one_and_the_answer(
     assert ended.code == 2
     assert "H_ANTT" in ended.out, "the tables were printed before"
     assert ended.err == f"error: {page}: No space left on device\n"
-    assert page.read_text() == "old"
+    assert page.read_text() == old
 
 
 RESULT = json.loads(json.dumps(ampsched.compare("2B2S", "sync-1", ["cfs", "static"], repeat=2).to_dict()))

@@ -105,7 +105,9 @@ def test_runs_that_are_not_alike_are_refused(
     failed = tmp_path / "failed.ampr"
     recording = load(runs[1])
     save(recording.with_info(json.dumps({**json.loads(recording.info), "exit_code": 1})), failed)
-    with pytest.raises(InputError, match=r"failed\.ampr: the program has ended with exit code 1"):
+    with pytest.raises(
+        InputError, match=r"failed\.ampr is no basis of advice: the program has ended with exit code 1"
+    ):
         Runs.of([runs[0], failed])
     assert Runs.of([runs[0], failed], anyway=True).spread.part > 0
     (tmp_path / "empty").mkdir()

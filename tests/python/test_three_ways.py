@@ -131,13 +131,13 @@ def test_a_question_has_one_answer_whoever_is_asked(
         ratio = [] if question.speedup is None else ["--speedup", str(question.speedup)]
         advised = said(capsys, "advise", question.workload, *asked, *ratio, *question.options)
         # Advice has times in s.
-        same(advised["verdict"], verdict, 1000.0)
+        same(advised["policies"], verdict, 1000.0)
         assert advised["conditions"] == compared["notes"]
         changes = {each["policy"]: each["change"] for each in advised["choices"]}
         others = [each for each in in_python.summary() if each.policy != policies[0]]
         assert changes.keys() == {each.policy for each in others}
         assert advised["model_error"] == row["model_error"]
-        if advised["setting"]["best"] in policies:  # else cores decide, which are not compared
+        if advised["verdict"]["best"] in policies:  # else cores decide, which are not compared
             name = mix[1].partition(":speedup")[0]
             assert advised["text"] == [line.replace(mix[1], name) for line in row["text"]]
 

@@ -122,10 +122,10 @@ def test_nothing_is_near_where_chance_is_wide() -> None:
     draws = {"linux": [100.0, 100.0, 100.0], "b": [60.0, 150.0, 80.0]}
     told = sentences(judge(draws), "mix", "2B2S", "latency", str)
     assert told[0] == (
-        "Simulated on 2B2S: for mix no difference from linux that we could know (chance alone moves it by 117 %)"
+        "Simulated on 2B2S: for mix no difference from linux can be shown (chance alone moves it by 117 %)"
     )
     close = {"linux": [100.0, 100.0, 100.0], "b": [96.0, 101.0, 98.0]}
-    assert sentences(judge(close), "mix", "2B2S", "latency", str)[0].endswith("(not known); nearest: b")
+    assert sentences(judge(close), "mix", "2B2S", "latency", str)[0].endswith("(not known); b comes closest")
 
 
 def test_no_worse_is_paired_and_within_the_margin() -> None:

@@ -29,7 +29,7 @@ from ampsched.parameters import Value as Parameter
 from ampsched.run_rows import app_rows, has_periods, keys_of
 from ampsched.run_rows import run_row as run_row
 from ampsched.statistics import Estimate, estimate
-from ampsched.uncertainty import MARGIN, Verdict, judge, sentences
+from ampsched.uncertainty import MARGIN, Verdict, judge, no_basis, sentences
 
 if TYPE_CHECKING:
     import pandas
@@ -166,6 +166,9 @@ class Comparison:
     def told(self, panel: curves.Panel) -> list[str]:
         """What there is to say along a parameter: the best value of each policy, and the best policies."""
         mixes, parameters = panel.mixes(), self.parameters
+        doubts = list(dict.fromkeys(doubt for mix in mixes for doubt in self._doubts(*mix)))
+        if doubts:
+            return [no_basis(doubts)]
         metric = self.decisive(*mixes[0])
         best = curves.best_values(
             panel, metric.name, metric.text, more_is_better=metric.more_is_better, margin=self.margin
@@ -178,11 +181,16 @@ class Comparison:
 
     def sentences(self, machine: str, workload: str) -> list[str]:
         """The verdict of a mix in lines, see `ampsched.uncertainty.sentences`; of recordings that allow none, why."""
-        doubts = self.recorded[machine, workload].against if (machine, workload) in self.recorded else []
+        doubts = self._doubts(machine, workload)
         if doubts:
-            return [f"no basis of advice: {'; '.join(doubts)}; what follows was simulated all the same"]
+            return [no_basis(doubts)]
         metric = self.decisive(machine, workload)
         return sentences(self.verdict(machine, workload), workload, machine, metric.name, metric.text)
+
+    def _doubts(self, machine: str, workload: str) -> list[str]:
+        """Why a mix is no basis of advice, a reason each."""
+        conditions = self.recorded.get((machine, workload))
+        return conditions.against if conditions else []
 
     def decisive(self, machine: str, workload: str) -> "Decisive":
         """What decides a mix: work done if a duration stops all programs, turnaround of a single one, else H_ANTT."""

@@ -54,7 +54,10 @@ class Placed:
 
     def drawn(self, seed: int) -> Workload:
         """The workload as it is with a seed: when the recordings of a mix start is drawn, the same for all policies."""
-        return self.conditions.drawn(seed) if self.conditions else self.workload
+        if self.conditions is None:
+            return self.workload
+        found, name = self.conditions.drawn(seed), self.workload.name
+        return found if found.name == name else found.named(name)
 
     def notes(self, named: bool) -> list[str]:
         """What a reader must know of its conditions; `named`: of which workload and machine."""

@@ -27,6 +27,8 @@ NAMED_MOST = 8
 
 WIDE = 0.25
 """From this half-width of chance on nothing is near: a difference of less than a quarter could not be seen."""
+NO_BASIS = "no basis of advice"
+"""How an answer begins that cannot be relied on."""
 UNMEASURED = "how far the model is off {} was not measured"
 """What is said of the model's own error where predictions of a kind were never put to the test."""
 
@@ -192,6 +194,15 @@ def sentences(
     within = f"no worse within {100 * verdict.margin:.3g} {_unit(verdict)}"
     more = [f"{len(others) - NAMED_MOST} more"] if len(others) > NAMED_MOST else []
     return [*told, *([f"{within}: {', '.join([*others[:NAMED_MOST], *more])}"] if others else [])]
+
+
+def no_basis(doubts: Sequence[str]) -> str:
+    """What is said instead of a verdict on recordings that allow none.
+
+    Args:
+        doubts: Why, a reason each.
+    """
+    return f"{NO_BASIS}: {'; '.join(doubts)}; what follows was simulated all the same"
 
 
 def _unit(verdict: Verdict) -> str:

@@ -52,6 +52,14 @@ def test_the_spread_is_that_which_made_the_work(half_width: float) -> None:
     assert spread_of([once() for _ in range(200)]) == pytest.approx(half_width, rel=0.1)
 
 
+def test_a_copy_is_no_run_of_its_own(runs: list[Path], tmp_path: Path) -> None:
+    """Copies said that work does not differ at all."""
+    copy = tmp_path / "copy.ampr"
+    copy.write_bytes(runs[1].read_bytes())
+    with pytest.raises(InputError, match=rf"copy\.ampr: is a copy of .*{runs[1].name}"):
+        Runs.of([*runs, copy])
+
+
 def test_the_spread_of_few_runs_is_none_or_bounded() -> None:
     assert spread_of([{("t", 0): 5.0}, {("t", 0): 5.0}]) == 0
     assert spread_of([{("t", 0): 0.0}, {("t", 0): 0.0}]) == 0

@@ -306,20 +306,48 @@ def test_the_best_schedule_of_a_recording_is_sought_without_noise(tmp_path: Path
         ampsched.optimum("2B2S", path, simulations=1, noise="idle")
 
 
-def test_what_is_no_basis_of_advice_is_said_by_compare_too(
+def test_what_is_no_basis_of_advice_is_said_by_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`advise` refused a failed program, and `compare` called a policy better for it."""
+    """`advise` refused a failed program, and `compare` and `sweep` called a policy better for it."""
     recording, path = load(MAKE), tmp_path / "failed.ampr"
     save(recording.with_info(json.dumps({**json.loads(recording.info), "exit_code": 1})), path)
-    with pytest.raises(SystemExit):
-        main(["compare", "-m", "2B2S", "-w", str(path), "-p", "linux,camp", "-r", "2"])
-    first, second, *_ = capsys.readouterr().out.splitlines()
     why = "no basis of advice: the program has ended with exit code 1"
-    assert (first, second) == (f"{why}; what follows was simulated all the same", "")
+    first = f"{why}; what follows was simulated all the same"
+    asked = ["-m", "2B2S", "-w", str(path), "-p", "linux,camp", "-r", "2"]
+    for command in ("compare", "sweep"):
+        page = tmp_path / f"{command}.html"
+        out = [] if command == "compare" else ["--out", str(tmp_path / "out")]
+        with pytest.raises(SystemExit) as ended:
+            main([command, *asked, *out, "--html", str(page)])
+        assert ended.value.code == 0
+        said = [line for line in capsys.readouterr().out.splitlines() if line]
+        assert said[0] == first
+        assert not any(line.startswith("Simulated on") for line in said)
+        assert f'<p class="answer">{first}.</p>' in page.read_text()
     compared = ampsched.compare("2B2S", str(path), ["linux", "camp"], repeat=1)
     assert compared.caveats()[0].endswith(why)
     assert not any("no basis" in each for each in ampsched.compare("2B2S", str(MAKE), ["linux"]).caveats())
+    both = ampsched.sweep(["2B2S", "4B4S"], str(path), ["linux", "camp"], repeat=2).verdicts("h_antt")
+    assert both.told() == [f"no basis of advice: make: {first.removeprefix('no basis of advice: ')}"]
+    values = advise(path, "2B2S", ("linux", "camp"), repeat=2, anyway=True).to_dict()
+    assert values["no_basis"] == ["the program has ended with exit code 1"]
+    assert {row["no_basis"] for row in values["settings"]} == set(values["no_basis"])
+
+
+def test_recordings_of_programs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """`compare` made the mean of two recordings of it, and judged by that."""
+    other, mine = tmp_path / "make.ampr", ["linux", "camp"]
+    other.write_bytes((EXACT / "hogs-hogs.ampr").read_bytes())
+    recording = load(other)
+    save(recording.with_info(json.dumps({**json.loads(recording.info), "name": "make"})), other)
+    both = ampsched.compare("2B2S", [str(MAKE), str(other)], mine, repeat=2)
+    names = [workload for _, workload in both.mixes()]
+    assert names == ["make (build-make.ampr)", "make (make.ampr)"]
+    for name, path in zip(names, (MAKE, other), strict=True):
+        alone = ampsched.compare("2B2S", str(path), mine, repeat=2)
+        times = [run.outcome.makespan_ns for run in both.select("2B2S", name, "camp")]
+        assert times == [run.outcome.makespan_ns for run in alone.select("2B2S", "make", "camp")]
 
 
 def test_the_limit_is_that_of_the_draws_that_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

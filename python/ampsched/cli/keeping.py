@@ -161,7 +161,7 @@ class Keeping:
         for each in wanted:
             before = each.before and (" ".join(each.before.split()) or "nothing")
             where = each.path if each.path == each.name else f"{each.name}: {each.path}"
-            _say(f"{where} {f'holds again: {before}' if before else 'is removed'}")
+            _say(f"{where} {f'will hold again: {before}' if before else 'will be removed'}")
         if not wanted:
             _say(f"nothing is applied by this user ({state_folder()} holds no record)")
         elif self._is_agreed("take this back?"):

@@ -179,6 +179,7 @@ class Advice:
             "is_usual": each.setting == self.usual,
             "is_advised": each.setting == self.advised,
             "verdict": self.verdict.word if name == self.verdict.best else "",
+            "no_basis": "; ".join(self.overridden),
         }
         return each.to_dict() | told
 
@@ -203,6 +204,7 @@ class Advice:
             },
             "baseline_s": self.baseline_value.mean if self.goal.name == "time" else None,
             "is_worth_it": self.is_worth_it,
+            "no_basis": list(self.overridden),
             "verdict": asdict(self.verdict),
             "settings": [self._row(each) for each in (*self.found.tried, *self.found.ruled_out)],
             "usual": self.usual.name,

@@ -60,6 +60,11 @@ class Runs:
         for number, path in enumerate(paths):
             if path in paths[:number]:
                 raise InputError(f"{path}: is named twice: each recording is a run of its own")
+            same = next(
+                (each for each in range(number) if _is_copy(recordings[each], recordings[number])), None
+            )
+            if same is not None:
+                raise InputError(f"{path}: is a copy of {paths[same]}: each recording is a run of its own")
             _check_alike(paths[0], recordings[0], works[0], path, recordings[number], works[number])
         ranked = sorted(zip(paths, works, strict=True), key=lambda each: sum(each[1].values()))
         middle = ranked[len(ranked) // 2][0]
@@ -113,6 +118,10 @@ def _read(path: Path, *, anyway: bool) -> Recording:
     if against and not anyway:
         raise InputError(text_of(path, against[0]))
     return recording
+
+
+def _is_copy(one: Recording, other: Recording) -> bool:
+    return one.events == other.events and one.to_bytes() == other.to_bytes()
 
 
 def _check_alike(

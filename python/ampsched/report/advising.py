@@ -62,7 +62,7 @@ def _settings(values: Values) -> Table | None:
                 Cell(_chance(each), each["change"]),
             ),
             each["policy"],
-            each["name"] == values["advised"],
+            values["is_worth_it"] and each["name"] == values["advised"],
         )
         for each in tried
     ]

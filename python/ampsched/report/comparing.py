@@ -14,7 +14,7 @@ from ampsched.report.asked import Asked
 from ampsched.report.page import Block, Cell, Chart, Facts, Head, Notes, Page, Row, Section, Table, Text
 from ampsched.report.parts import machine_section, policies_section, repeat_section, timeline_chart
 from ampsched.report.words import H_ANTT, MAKESPAN, WORK, Metric, listed, number, plural
-from ampsched.uncertainty import MARGIN, ModelErrors, Verdict, judge, sentences
+from ampsched.uncertainty import MARGIN, NO_BASIS, ModelErrors, Verdict, judge, sentences
 
 TIMELINES_MAX = 4
 """Workloads on machines of which runs are drawn: each has two figures."""
@@ -38,6 +38,7 @@ class Mix:
     errors: ModelErrors | None = None
     """The model's own, if they were measured for such programs."""
     margin: float = MARGIN
+    doubt: str = ""  # why there is no verdict, as the console tells it
     columns: Columns = NONE
     """The parameters of the comparison."""
 
@@ -180,7 +181,8 @@ def _mixes(values: Values) -> list[Mix]:
         if row is None:
             return {}
         errors = row["model_error"] and ModelErrors(tuple(row["model_error"]["change"]))
-        return {"errors": errors, "margin": row["margin"]}
+        doubt = next((line for line in row.get("text", ()) if line.startswith(NO_BASIS)), "")
+        return {"errors": errors, "margin": row["margin"], "doubt": doubt}
 
     columns = Columns.of(values)
     return [
@@ -206,8 +208,8 @@ def _answer_of_one(mix: Mix, first: str) -> tuple[str, str]:
     shown = words.interval(best[metric.key], metric.digits, metric.factor)
     if len(mix.summary) == 1:
         return f"Under {name}, {mix.name} has {metric.name} {shown}.", _seeds(best[metric.key]["n"])
-    decisive = mix.decisive
-    return words.told(sentences(mix.verdict, mix.workload, mix.machine, decisive.name, decisive.text))
+    how, place = mix.decisive, (mix.workload, mix.machine)
+    return words.told([mix.doubt] if mix.doubt else sentences(mix.verdict, *place, how.name, how.text))
 
 
 def _answer_of_many(mixes: Sequence[Mix], policies: Sequence[str]) -> tuple[str, str]:
@@ -256,9 +258,8 @@ def _win_text(wins: Mapping[str, int], of: int) -> str:
 
 
 def _seeds(n: int) -> str:
-    if n > 1:
-        return f"Means of {n} seeds with 95 % intervals."
-    return "One seed: how sure that is, is unknown. Repeat it with --repeat 5."
+    one = "One seed: how sure that is, is unknown. Repeat it with --repeat 5."
+    return f"Means of {n} seeds with 95 % intervals." if n > 1 else one
 
 
 def answer_table(mixes: Sequence[Mix], first: str) -> Table:

@@ -10,6 +10,7 @@ from ampsched.report.page import Cell, Head, Notes, Page, Row, Section, Table
 from ampsched.report.parts import policies_section, repeat_section
 from ampsched.report.words import Metric, listed, plural
 from ampsched.sweeps.measures import MEASURES, measure
+from ampsched.uncertainty import NO_BASIS
 
 ROWS_MAX = 1000
 """Rows of a table; the JSON has all."""
@@ -39,7 +40,7 @@ def page(values: Values, asked: Asked) -> Page:
     notes = [f"Of {every} curves {len(curves)} are drawn."] if every > len(curves) else []
     first, *others = values["told"] or [plural(len(values["simulations"]), "simulation")]
     answer, certainty = words.told(
-        [first if first.startswith("Simulated") else f"Simulated: {first}", *others[:1]]
+        [first if first.startswith(("Simulated", NO_BASIS)) else f"Simulated: {first}", *others[:1]]
     )
     more = (Notes(tuple(others[1:])),) if others[1:] else ()
     table = _table(summary, metrics, values["baseline"], Columns.of(values))

@@ -39,16 +39,21 @@ class Known:
         apps: How many applications it has; 0: not known.
         has_durations: Whether each of them states how long it runs.
         model_error: The model's own, if it was measured for such programs.
+        against: Why it is no basis of advice, a reason each.
     """
 
     apps: int = 0
     has_durations: bool = False
     model_error: "ModelError | None" = None
+    against: tuple[str, ...] = ()
 
     @staticmethod
-    def of(workload: Workload, model_error: "ModelError | None" = None) -> "Known":
+    def of(
+        workload: Workload, model_error: "ModelError | None" = None, against: Sequence[str] = ()
+    ) -> "Known":
         """What is known of a workload."""
-        return Known(len(workload.apps), all(each is not None for each in workload.durations_ns), model_error)
+        has_durations = all(each is not None for each in workload.durations_ns)
+        return Known(len(workload.apps), has_durations, model_error, tuple(against))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +229,8 @@ class _Maker:
         if key not in self._things:
             found = Placed.of(self.catalog, text, self._machines[place["machine"]])
             error = found.conditions.model_error if found.conditions else None
-            self._known[key] = Known.of(found.workload, error)
+            against = found.conditions.against if found.conditions else ()
+            self._known[key] = Known.of(found.workload, error, against)
             self._things[key] = Thing(found.workload.name, _sent(text), content_of(found.workload))
         return self._things[key]
 

@@ -13,7 +13,7 @@ from ampsched.decisive import SLOWDOWN, TURNAROUND, WORK_DONE, Decisive, time_te
 from ampsched.parameters import AXES, Parameters
 from ampsched.sweeps.measures import measure
 from ampsched.sweeps.plan import OPTIONS, Known
-from ampsched.uncertainty import Verdict, judge, sentences
+from ampsched.uncertainty import Verdict, judge, no_basis, sentences
 
 if TYPE_CHECKING:
     from ampsched.sweeps.result import Sweep
@@ -107,6 +107,8 @@ class Judged:
 
     def sentences(self) -> list[str]:
         """The verdict in lines, the same as those of `compare`."""
+        if self.known.against:
+            return [no_basis(self.known.against)]
         machine, workload = ", ".join([self.place[0], *self.options]), self.place[1]
         return sentences(self.verdict, workload, machine, self.deciding.name, self.deciding.text)
 
@@ -260,6 +262,10 @@ class Verdicts:
         """The answer first, then what else there is to know, in a few lines."""
         if not self.judged:
             return []
+        doubtful = {each.place[1]: each.known.against for each in self.judged if each.known.against}
+        if doubtful and len(self.judged) > 1:
+            doubts = [f"{name}: {'; '.join(against)}" for name, against in doubtful.items()]
+            return _few([no_basis([each]) for each in doubts], "workload")
         panels = self.panels()
         along = [line for panel in panels for line in self.told_along(panel, is_named=len(panels) > 1)]
         along = _few(along, "line")

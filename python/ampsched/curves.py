@@ -162,7 +162,7 @@ def best_values(
 def best_of(verdict: Verdict) -> str:
     """A verdict in a few words."""
     if verdict.word == "first":
-        return f"no policy is better than {verdict.first}"
+        return f"no policy can be shown to be better than {verdict.first}"
     if verdict.is_worth_it:
         return f"{verdict.best} is {verdict.word} than {verdict.first}"
     return f"not known whether any is better than {verdict.first}"

@@ -180,7 +180,10 @@ def sentences(
     """
     where, first, (value, reference) = f"Simulated on {machine}", verdict.first, verdict.values
     if verdict.word == "first":
-        told = [f"{where}: stay with {first} for {name}: no policy is better", f"{what} {text(value)}"]
+        told = [
+            f"{where}: stay with {first} for {name}: no policy can be shown to be better",
+            f"{what} {text(value)}",
+        ]
     else:
         answer = f"{verdict.best} is {verdict.word} for {name} than {first}"
         if not verdict.is_worth_it:

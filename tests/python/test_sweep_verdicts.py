@@ -66,7 +66,9 @@ def test_the_verdict_over_all_is_the_ranking_and_says_where_it_is_another() -> N
     assert f"{100 * change.mean:+.1f} %" in by
     told = {each.name: each.verdict.word for each in verdicts.judged}
     assert "first" in told.values()
-    assert any(line.startswith("no policy is better than linux: sync-1 on 2B2S") for line in places)
+    assert any(
+        line.startswith("no policy can be shown to be better than linux: sync-1 on 2B2S") for line in places
+    )
     assert len(verdicts.told()) <= 2 + 6
 
 

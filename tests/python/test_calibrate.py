@@ -166,6 +166,11 @@ def test_cpu_time_on_slow_cores_is_less_work_where_the_kernel_states_no_capacity
     first, second, third, fourth, offline = (core["speed"] for core in preload._cores())
     assert (first, second, offline) == (1, 1, 1)
     assert third == fourth == mean_speeds(speeds(windows))[LITTLE.name] < 0.5
+    # Favoured cores are no kind of their own, so nothing is measured.
+    monkeypatch.setattr(
+        preload, "core_kinds", lambda cpus: [BIG, CoreKind("big-1", "cortex-a57", [2, 3], 1900)]
+    )
+    assert [core["speed"] for core in preload._cores()] == [1, 1, 1, 1, 1]
     for cpu in range(5):
         put(tmp_path / f"cpu{cpu}/cpu_capacity", 1024 if cpu < 2 else 512)
     assert [core["speed"] for core in preload._cores()] == [1, 1, 0.5, 0.5, 0.5]

@@ -2,7 +2,7 @@
 
 from tools import size
 
-CAPS = {"product": 172_900, "tests": 76_200, "laboratory": 45_600, "examples": 3_500, "shipped data": 10_400}
+CAPS = {"product": 173_000, "tests": 76_200, "laboratory": 45_600, "examples": 3_500, "shipped data": 10_400}
 """Lines of sources by room. Aims: 125,000 for the product, 22,000 for the laboratory."""
 FILES, SIZE_MB = 2_740, 29.9
 """What is tracked. Aim: 20 MB."""

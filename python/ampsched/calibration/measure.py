@@ -68,9 +68,27 @@ def measure(
 
 
 def relative_speeds(kinds: Sequence[CoreKind]) -> dict[int, float]:
-    """How fast CPUs are against those of the fastest kind, 0 to 1, by small programs: a second or two for each kind."""
-    relative = mean_speeds(speeds(measure(kinds, 20, 3)))
-    return {cpu: relative[kind.name] / max(relative.values()) for kind in kinds for cpu in kind.cpus}
+    """How fast CPUs are against those of the fastest kind, 0 to 1, by small programs: a second or two for each kind.
+
+    Cores whose highest clocks alone differ, by at most a tenth, count as one kind: processors have favoured cores.
+    """
+    alike: list[list[CoreKind]] = []
+    for kind in sorted(kinds, key=lambda each: -(each.mhz or 0)):
+        near = next((some for some in alike if _are_alike(some[0], kind)), None)
+        if near is None:
+            alike.append([kind])
+        else:
+            near.append(kind)
+    if len(alike) < 2:
+        return {}
+    relative = mean_speeds(speeds(measure([some[0] for some in alike], 20, 3)))
+    fastest = max(relative.values())
+    return {cpu: relative[some[0].name] / fastest for some in alike for kind in some for cpu in kind.cpus}
+
+
+def _are_alike(one: CoreKind, other: CoreKind) -> bool:
+    are_same = (one.core_type, one.pmu) == (other.core_type, other.pmu)
+    return are_same and (other.mhz or 0) >= 0.9 * (one.mhz or 0)
 
 
 def mean_speeds(table: pl.DataFrame) -> dict[str, float]:

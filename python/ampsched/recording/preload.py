@@ -16,11 +16,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ampsched._core import InputError, Recording, core_kinds, recording_from_raw, wakeup_ns
+from ampsched._core import CoreKind, InputError, Recording, core_kinds, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED, cpu_s_of_children, why_not_run
 from ampsched.cpus import allowed_cpus
 from ampsched.files import check_writable, shown
@@ -222,10 +223,15 @@ def _cores() -> list[dict[str, float]]:
     kinds = core_kinds(allowed_cpus())
     if len(kinds) < 2:
         return [{"speed": 1.0} for _ in numbers]
+    measured = _measured(tuple(kinds))
+    return [{"speed": measured.get(number, 1.0)} for number in numbers]
+
+
+@cache
+def _measured(kinds: tuple[CoreKind, ...]) -> dict[int, float]:
     from ampsched.calibration.measure import relative_speeds
 
-    measured = relative_speeds(kinds)
-    return [{"speed": measured.get(number, 1.0)} for number in numbers]
+    return relative_speeds(kinds)
 
 
 def variables(folder: Path) -> dict[str, str]:

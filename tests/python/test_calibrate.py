@@ -18,7 +18,7 @@ from ampsched.catalog import Catalog
 from ampsched.counters import read_counters, vocabulary
 from ampsched.machine_file.facts import Fact, MachineFacts
 from ampsched.machine_file.writing import machine_text
-from ampsched.recording import preload
+from ampsched.recording import core_speeds
 
 BIG = CoreKind("cortex-a57-0", "cortex-a57", [0, 1], 2000)
 LITTLE = CoreKind("cortex-a53-1", "cortex-a53", [2, 3], 1200)
@@ -159,21 +159,21 @@ def test_cpu_time_on_slow_cores_is_less_work_where_the_kernel_states_no_capacity
 ) -> None:
     """On such a 4B4S, 318 ms were said of a program that took 114 ms: all cores counted as equally fast."""
     windows = [*made_up(BIG, 1.0), *made_up(LITTLE, 2.0)]
-    monkeypatch.setattr(preload, "_CPUS", tmp_path)
-    monkeypatch.setattr(preload, "core_kinds", lambda cpus: [LITTLE, BIG])
+    monkeypatch.setattr(core_speeds, "_CPUS", tmp_path)
+    monkeypatch.setattr(core_speeds, "core_kinds", lambda cpus: [LITTLE, BIG])
     monkeypatch.setattr(measuring, "measure", lambda *arguments: windows)
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
-    first, second, third, fourth, offline = (core["speed"] for core in preload._cores())
+    first, second, third, fourth, offline = core_speeds.core_speeds()
     assert (first, second, offline) == (1, 1, 1)
     assert third == fourth == mean_speeds(speeds(windows))[LITTLE.name] < 0.5
     # Favoured cores are no kind of their own, so nothing is measured.
     monkeypatch.setattr(
-        preload, "core_kinds", lambda cpus: [BIG, CoreKind("big-1", "cortex-a57", [2, 3], 1900)]
+        core_speeds, "core_kinds", lambda cpus: [BIG, CoreKind("big-1", "cortex-a57", [2, 3], 1900)]
     )
-    assert [core["speed"] for core in preload._cores()] == [1, 1, 1, 1, 1]
+    assert core_speeds.core_speeds() == [1, 1, 1, 1, 1]
     for cpu in range(5):
         put(tmp_path / f"cpu{cpu}/cpu_capacity", 1024 if cpu < 2 else 512)
-    assert [core["speed"] for core in preload._cores()] == [1, 1, 0.5, 0.5, 0.5]
+    assert core_speeds.core_speeds() == [1, 1, 0.5, 0.5, 0.5]
 
 
 def test_without_a_pmu_speeds_are_still_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,23 @@ def test_threads_and_processes_are_recorded_with_who_woke_whom(tmp_path: Path) -
 
 
 @needs_tracing
+def test_cpu_time_on_slow_cores_is_less_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's recorder took all cores for equally fast, whatever the kernel states."""
+    one, other = sorted(os.sched_getaffinity(0))[:2]
+    speeds = [0.5 if number == other else 1.0 for number in range(os.cpu_count() or 1)]
+    monkeypatch.setattr(system, "core_speeds", lambda: speeds)
+    work = "import time\nwhile time.process_time() < 0.2: pass"
+    found = []
+    for core in (one, other):
+        out = tmp_path / f"{core}.ampr"
+        command = ["taskset", "--cpu-list", str(core), sys.executable, "-I", "-S", "-c", work]
+        recording = system.record(command, out).recording
+        (path_ns,) = recording.laws([1.0])[0]
+        found.append(path_ns / recording.cpu_ns)
+    assert found == pytest.approx([1.0, 0.5], abs=0.1)
+
+
+@needs_tracing
 def test_h35_1_a_recorder_that_ends_takes_no_mount_from_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

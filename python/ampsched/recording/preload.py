@@ -16,21 +16,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ampsched._core import CoreKind, InputError, Recording, core_kinds, recording_from_raw, wakeup_ns
+from ampsched._core import InputError, Recording, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED, cpu_s_of_children, why_not_run
-from ampsched.cpus import allowed_cpus
 from ampsched.files import check_writable, shown
 from ampsched.recording import both, room
+from ampsched.recording.core_speeds import core_speeds
 from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import LIMIT_MB, keeping, save
 
-_CPUS = "/sys/devices/system/cpu"
 FOLDER_SUFFIX = ".parts"
 _HEAD_BYTES = 20
 _ELF_CLASS, _ELF_MACHINE, _INTERPRETER = 4, 18, 3
@@ -205,33 +203,9 @@ def _info(program: Path, command: Sequence[str]) -> dict[str, object]:
         "command": [shown(word) for word in command],
         "recorder": "preload",
         "kernel": platform.release(),
-        "cores": _cores(),
+        "cores": [{"speed": speed} for speed in core_speeds()],
         "wakeup_ns": wakeup_ns(),
     }
-
-
-def _cores() -> list[dict[str, float]]:
-    """The cores by their numbers, as fast as the kernel knows; if it states nothing, as small programs find them.
-
-    Else CPU time on slow cores would count as work: kernels of Intel's hybrids state no capacities.
-    """
-    numbers = range(os.cpu_count() or 1)
-    files = [Path(f"{_CPUS}/cpu{number}/cpu_capacity") for number in numbers]
-    capacities = [float(file.read_text()) if file.exists() else 0.0 for file in files]
-    if all(capacities):
-        return [{"speed": capacity / max(capacities)} for capacity in capacities]
-    kinds = core_kinds(allowed_cpus())
-    if len(kinds) < 2:
-        return [{"speed": 1.0} for _ in numbers]
-    measured = _measured(tuple(kinds))
-    return [{"speed": measured.get(number, 1.0)} for number in numbers]
-
-
-@cache
-def _measured(kinds: tuple[CoreKind, ...]) -> dict[int, float]:
-    from ampsched.calibration.measure import relative_speeds
-
-    return relative_speeds(kinds)
 
 
 def variables(folder: Path) -> dict[str, str]:

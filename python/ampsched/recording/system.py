@@ -20,6 +20,7 @@ from typing import NoReturn, Protocol
 from ampsched._core import InputError, Recording, import_pages, wake_ups, wakeup_ns
 from ampsched.cpus import allowed_cpus
 from ampsched.files import check_writable, shown
+from ampsched.recording.core_speeds import core_speeds
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import keeping, save
 from ampsched.recording.tracefs import PLACES, Instance, mounted, remove_left
@@ -118,7 +119,7 @@ def record(
     Args:
         command: Program and arguments.
         out: File for the recording.
-        speeds: Speeds of the cores, the first that of core 0; only their ratios count. Empty: all are equally fast.
+        speeds: Speeds of the cores, the first that of core 0; only their ratios count. Empty: those of `core_speeds`.
         kinds: Kinds of the cores.
         calls: Record calls of futexes and of what may wait for a time as well. Without these no futex is known, and a
             block that a timer has ended looks as if something outside had; every system call is a little faster.
@@ -134,7 +135,7 @@ def record(
         raise InputError("there is no command to record")
     check_root("or record without --system")
     known: dict[str, object] = {"command": [shown(word) for word in command]}
-    known |= {"speeds": list(speeds), "kinds": list(kinds)}
+    known |= {"kinds": list(kinds), **({"speeds": list(speeds)} if speeds else {})}
     return record_from(lambda: _Child.made(command, cwd, environment), out, known, calls, buffer_kib)
 
 
@@ -184,6 +185,9 @@ def record_from(
         hint = f"recover or remove it: ampsched record --recover {folder} -o FILE"
         raise InputError(f"{folder}: exists, with pages of a recorder that was ended ({hint})")
     check_writable(out)
+    speeds = core_speeds()
+    # Of equal cores nothing is stated, as of traces.
+    about = {"speeds": speeds if len(set(speeds)) > 1 else [], **known, "wakeup_ns": wakeup_ns()}
     folder.mkdir(mode=0o700)
     run: Run | None = None
     with keeping(folder, lambda: run is not None and run.has_begun):
@@ -192,7 +196,7 @@ def record_from(
             with Instance.made(
                 tracefs, EVENTS, [*MORE_EVENTS, *(CALLS if calls else ())], buffer_kib
             ) as instance:
-                run = Run(instance, folder, {**known, "wakeup_ns": wakeup_ns()})
+                run = Run(instance, folder, about)
                 run.follow(start(), limit_mb)
         recorded = run.recorded()
         if not recorded.recording.threads:

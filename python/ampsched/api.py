@@ -31,7 +31,7 @@ from ampsched.naming import check_known
 from ampsched.noise import Noise
 from ampsched.over import Over, OverLike
 from ampsched.overhead import Overhead
-from ampsched.placed import Placed, named_apart, noise_beside, placed_apart
+from ampsched.placed import Placed, named_apart, noise_of, placed_apart
 from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.ranges import Range, as_number
 from ampsched.results import Outcome
@@ -198,12 +198,14 @@ def compare(
         varied = Over.of(over).varied(on_what, asked, policies, catalog)
         on_what, asked, policies, column = varied.machines, varied.workloads, varied.policies, varied.column
     machines = named_apart([catalog.machine(each) for each in on_what], on_what)
-    settings = {**settings, "noise": noise_beside(settings["noise"], *asked, catalog=catalog)}
+    noise = Noise.of(settings["noise"])
     placed = [
         each
         for on in machines
         for each in placed_apart([Placed.of(catalog, each, on) for each in asked], asked)
     ]
+    is_recorded = any(each.conditions for each in placed)
+    settings = {**settings, "noise": noise_of(noise, has_recordings=is_recorded)}
     specs = [PolicySpec.of(policy) for policy in policies]
     _check_distinct([each.name for each in machines], "machine")
     _check_distinct([each.workload.name for each in placed[: len(asked)]], "workload")
@@ -325,7 +327,7 @@ def optimum(
     """
     check_known("objective", objective, OBJECTIVES)
     # The best schedule is sought without noise, unless that is asked for and refused.
-    settings = {**settings, "noise": noise_beside(settings["noise"])}
+    settings = {**settings, "noise": noise_of(settings["noise"], has_recordings=False)}
     Range(1, SIMULATIONS_MAX).check("simulations", simulations)
     Range(0, 1).check("tolerance", tolerance)
     job, alone_ns = _bounded(machine, workload, settings)
@@ -357,7 +359,7 @@ def _alone(
     """The machine, the workload on it, and how its programs are run alone."""
     catalog = catalog_of(settings)
     found = Placed.of(catalog, workload, catalog.machine(machine))
-    noise = noise_beside(settings["noise"], workload, catalog=catalog)
+    noise = noise_of(settings["noise"], has_recordings=bool(found.conditions))
     how = only(AloneSettings, {**settings, "noise": noise})
     return found.machine, found.drawn(settings["seed"]), how
 
@@ -387,7 +389,7 @@ def _job(
 ) -> _core.Job:
     catalog = catalog_of(settings)
     found = Placed.of(catalog, workload, catalog.machine(machine))
-    how = {**settings, "noise": noise_beside(settings["noise"], workload, catalog=catalog)}
+    how = {**settings, "noise": noise_of(settings["noise"], has_recordings=bool(found.conditions))}
     return job_of(only(RunSettings, how), found.machine, found.drawn(settings["seed"]), policy)
 
 

@@ -29,7 +29,7 @@ from ampsched.parameters import Value as Parameter
 from ampsched.run_rows import app_rows, has_periods, keys_of
 from ampsched.run_rows import run_row as run_row
 from ampsched.statistics import Estimate, estimate
-from ampsched.uncertainty import MARGIN, Verdict, judge, no_basis, sentences
+from ampsched.uncertainty import MARGIN, NO_BASIS, Verdict, judge, no_basis, sentences
 
 if TYPE_CHECKING:
     import pandas
@@ -180,12 +180,11 @@ class Comparison:
         return [*([best] if best else []), curves.best_policies(panel, known)]
 
     def sentences(self, machine: str, workload: str) -> list[str]:
-        """The verdict of a mix in lines, see `ampsched.uncertainty.sentences`; of recordings that allow none, why."""
-        doubts = self._doubts(machine, workload)
-        if doubts:
-            return [no_basis(doubts)]
-        metric = self.decisive(machine, workload)
-        return sentences(self.verdict(machine, workload), workload, machine, metric.name, metric.text)
+        """The verdict of a mix in lines, see `ampsched.uncertainty.sentences`."""
+        metric, against = self.decisive(machine, workload), self._doubts(machine, workload)
+        return sentences(
+            self.verdict(machine, workload), workload, machine, metric.name, metric.text, against
+        )
 
     def _doubts(self, machine: str, workload: str) -> list[str]:
         """Why a mix is no basis of advice, a reason each."""
@@ -215,7 +214,7 @@ class Comparison:
             if (apps := self.timed(machine, workload))
         ]
         doubts = [
-            f"{workload} on {machine}: no basis of advice: {'; '.join(conditions.against)}"
+            f"{workload} on {machine}: {NO_BASIS}: {'; '.join(conditions.against)}"
             for (machine, workload), conditions in self.recorded.items()
             if conditions.against
         ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from ampsched.parameters import AXES, Parameters, shown, without
-from ampsched.statistics import Estimate, estimate
 from ampsched.uncertainty import Verdict, judge
 
 SAME_WORK = 0.02
@@ -51,9 +51,9 @@ class Line:
         """Whether it has several points."""
         return len(self.points) > 1
 
-    def estimates(self) -> list[tuple[float | None, Estimate]]:
-        """Mean and interval at each value."""
-        return [(value, estimate(case.draws)) for value, case in self.points]
+    def means(self) -> list[tuple[float | None, float]]:
+        """The mean at each value."""
+        return [(value, fmean(case.draws)) for value, case in self.points]
 
 
 @dataclass(frozen=True, slots=True)

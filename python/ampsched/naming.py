@@ -43,6 +43,11 @@ def check_known(what: str, name: str, known: Collection[str]) -> None:
         raise unknown(what, name, known)
 
 
+def in_number(count: int, word: str) -> str:
+    """A word as it stands behind a number: ``thread`` behind 1, ``threads`` behind others."""
+    return word if count == 1 else f"{word}s"
+
+
 def told_apart(names: Sequence[str], given: Sequence[object]) -> list[str]:
     """The names; behind those that several files have, as much of each file's path as tells them apart.
 

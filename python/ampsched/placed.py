@@ -86,11 +86,21 @@ def noise_beside(noise: str | Noise, *given: object, catalog: Catalog | None = N
     Raises:
         InputError: There is no such noise, or a workload's file is wrong.
     """
+    known = catalog or Catalog.shipped()
+    is_recorded = Noise.of(noise).label == AUTO and any(has_recordings(known, each) for each in given)
+    return noise_of(noise, has_recordings=is_recorded)
+
+
+def noise_of(noise: str | Noise, *, has_recordings: bool) -> Noise:
+    """The noise that is asked for; ``auto`` is that beside recordings if there are some, else none.
+
+    Raises:
+        InputError: There is no such noise.
+    """
     asked = Noise.of(noise)
     if asked.label != AUTO:
         return asked
-    known = catalog or Catalog.shipped()
-    return Noise.parse(NOISE) if any(has_recordings(known, each) for each in given) else Noise()
+    return Noise.parse(NOISE) if has_recordings else Noise()
 
 
 def named_apart(machines: Sequence[Machine], given: Sequence[object]) -> list[Machine]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ampsched import timeliness
+from ampsched.naming import in_number
 from ampsched.outcome_parts import (
     AppOutcome,
     ClassOutcome,
@@ -62,7 +63,7 @@ class Outcome:
         """A line; `to_dict` and `to_polars` show everything."""
         where = f"{self.workload} on {self.machine} under {self.policy}"
         count = len(self.threads)
-        took = f"{self.makespan_ns / 1e6:g} ms, {count} thread{'s' * (count != 1)}"
+        took = f"{self.makespan_ns / 1e6:g} ms, {count} {in_number(count, 'thread')}"
         return f"<Outcome: {where}, seed {self.seed}, {took}>"
 
     def _repr_html_(self) -> str:

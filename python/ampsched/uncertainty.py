@@ -167,9 +167,16 @@ def difference(mine: Sequence[float], others: Sequence[float]) -> Estimate:
 
 
 def sentences(
-    verdict: Verdict, name: str, machine: str, what: str, text: Callable[[float], str]
+    verdict: Verdict,
+    name: str,
+    machine: str,
+    what: str,
+    text: Callable[[float], str],
+    against: Sequence[str] = (),
 ) -> list[str]:
     """A verdict in lines: the answer; by how much, and chance; the model's own error; which policies are no worse.
+
+    Of what is no basis of advice there is none, but why.
 
     Args:
         verdict: The verdict.
@@ -177,7 +184,10 @@ def sentences(
         machine: The machine.
         what: What was compared.
         text: Makes a text of its value.
+        against: Why it is no basis of advice, a reason each.
     """
+    if against:
+        return [no_basis(against)]
     where, first, (value, reference) = f"Simulated on {machine}", verdict.first, verdict.values
     if verdict.word == "first":
         told = [

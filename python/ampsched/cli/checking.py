@@ -14,6 +14,7 @@ from ampsched.catalog import Catalog
 from ampsched.cli import options, render, reporting
 from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
+from ampsched.naming import in_number
 from ampsched.recording import trace_metrics
 from ampsched.recording.observed import CpuSeen, Observed, ThreadSeen, observe
 from ampsched.recording.trace_metrics import Culprit, Limit, Metric
@@ -162,7 +163,7 @@ def number(value: float | None) -> str:
 
 
 def _print(console: Console, file: Path, seen: Observed, known: Sequence[Metric]) -> None:
-    rest = f"{seen.duration_ns / 1e6:,.1f} ms, {len(seen.cpus)} CPUs, {len(seen.threads):,} thread{'s' * (len(seen.threads) != 1)}"
+    rest = f"{seen.duration_ns / 1e6:,.1f} ms, {len(seen.cpus)} CPUs, {len(seen.threads):,} {in_number(len(seen.threads), 'thread')}"
     render.print_head(console, file.name, rest)
     of_all = known[: len(trace_metrics.METRICS)]
     table = render.table("metric", "value", render.label("unit"), render.prose("what it is"))

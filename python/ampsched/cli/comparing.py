@@ -267,7 +267,7 @@ def _print_curves(console: Console, result: Comparison, panel: Panel) -> None:
     render.print_curves(
         console,
         panel.head,
-        {line.policy: [(value, each.mean) for value, each in line.estimates()] for line in panel.lines},
+        {line.policy: line.means() for line in panel.lines},
         metric.text,
     )
 

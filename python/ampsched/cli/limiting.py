@@ -15,7 +15,7 @@ from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import SummaryRow
 from ampsched.limits import NO_LIMIT, Limit, Objective, Optimum
-from ampsched.placed import Placed, noise_beside
+from ampsched.placed import Placed, noise_of
 from ampsched.ranges import Range
 from ampsched.settings import CompareSettings, ReferenceSettings, catalog_of, only
 
@@ -88,8 +88,8 @@ def limit(
     placed = Placed.of(catalog, workload, catalog.machine(machine))
     on, mix = placed.machine, placed.workload
     # The best schedule is sought without noise.
-    beside = [] if optimum else [workload]
-    settings = {**settings, "noise": noise_beside(settings["noise"], *beside, catalog=catalog)}
+    is_recorded = placed.conditions is not None and not optimum
+    settings = {**settings, "noise": noise_of(settings["noise"], has_recordings=is_recorded)}
     asked: api.WorkloadLike = workload
     if work != 1.0:
         asked = mix = mix.with_work([work] * len(mix.apps))

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from ampsched._core import Recording
 from ampsched.cli import render
+from ampsched.naming import in_number
 from ampsched.recording import goals, summary
 from ampsched.recording.frames import Frames
 
@@ -14,10 +15,11 @@ def print_recording(console: Console, recording: Recording) -> None:
     """Prints what a recording says: threads, who woke whom, what is known, what is not."""
     info = json.loads(recording.info)
     threads = len(recording.threads)
+    count, wall_ms = f"{threads:,} {in_number(threads, 'thread')}", info["wall_ns"] / 1e6
     render.print_head(
         console,
         info["name"] or "recording",
-        f"from {info['recorder']}: {threads:,} thread{'s' * (threads != 1)}, {recording.events:,} events, {info['wall_ns'] / 1e6:,.1f} ms",
+        f"from {info['recorder']}: {count}, {recording.events:,} events, {wall_ms:,.1f} ms",
     )
     _print_threads(console, recording)
     _print_asks(console, recording)

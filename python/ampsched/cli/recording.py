@@ -17,6 +17,7 @@ from ampsched._core import InputError
 from ampsched.cli import options, render
 from ampsched.cli.keeping import tell_of_wrapper
 from ampsched.kinds import RECORDING
+from ampsched.naming import in_number
 from ampsched.recording.files import LIMIT_MB, LIMIT_MB_MAX
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ def tell(recording: Recording, out: Path, why: str = "") -> Check | None:
     each = out.stat().st_size / max(recording.events, 1)
     where = f" in {processes} processes" if processes > 1 else ""
     _say(
-        f"{out}: {len(threads)} thread{'s' * (len(threads) != 1)}{where}, {recording.events} events, {each:.1f} bytes per event"
+        f"{out}: {len(threads)} {in_number(len(threads), 'thread')}{where}, {recording.events} events, {each:.1f} bytes per event"
     )
     if sources := summary.sources(info):
         _say(f"  {sources}{f' ({why})' if why else ''}")

@@ -329,9 +329,7 @@ def _print_verdicts(console: Console, result: "Sweep", metric: str) -> None:
     for panel in verdicts.panels()[:CURVES_MAX]:
         if len(verdicts.panels()) > 1:
             console.print(f"{panel.name}:", soft_wrap=True, markup=False)
-        lines = {
-            line.policy: [(value, each.mean) for value, each in line.estimates()] for line in panel.lines
-        }
+        lines = {line.policy: line.means() for line in panel.lines}
         render.print_curves(console, panel.head, lines, verdicts.text(panel))
     console.print()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from ampsched._core import InputError
 from ampsched.files import shown
 from ampsched.keeping import clocks, wrappers
+from ampsched.naming import in_number
 from ampsched.recording.check import LINUX
 from ampsched.recording.running import cgroup_mounts
 from ampsched.recording.setting import PLACE, Setting
@@ -69,7 +70,7 @@ class Place:
         is_told = count is None or str(count) in kept or any(PLACE in word for word in self.words)
         return [
             *(f"{name}={value}" for name, value in variables),
-            *([] if is_told else [f"{count} thread{'s' * (count != 1)} (tell the program)"]),
+            *([f"{count} {in_number(count, 'thread')} (tell the program)"] if count and not is_told else []),
             *([_clocks(setting.governor)] if setting.governor else []),
         ]
 

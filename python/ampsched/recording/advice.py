@@ -152,8 +152,7 @@ def advise(
     if known.ratio is None and choices:
         for word, like in EXTREMES.items():
             tell(f"the same if it gains {word} from fast cores")
-            other = pose(catalog, recording, paths[0], known, like=like, spread=runs.spread).workload
-            varied = api.compare(machine, other, names, repeat=1, **settings)
+            varied = api.compare(machine, conditions.again(like=like).workload, names, repeat=1, **settings)
             best_if[word] = best_of(_choices(varied, metric), choices[0].policy, margin)
     posed, left_out = _others(catalog, counts[1:], paths[1:], where, asked, known, anyway=anyway)
     usual = Setting(BASELINE, counts[0])
@@ -205,12 +204,7 @@ def advise(
 def _change_if(trials: Trials, setting: Setting, word: str) -> Estimate:
     """What a setting changes by a single draw if the program gains so from fast cores."""
     asked = {each: trials.posed[each] for each in (trials.usual.threads, setting.threads)}
-    posed = {
-        threads: pose(
-            each.catalog, each.recording, each.path, each.speedup, like=EXTREMES[word], spread=each.spread
-        )
-        for threads, each in asked.items()
-    }
+    posed = {threads: each.again(like=EXTREMES[word]) for threads, each in asked.items()}
     varied = Trials(trials.machine, posed, trials.usual, trials.metric, trials.options)
     varied.run([trials.usual, setting], 1)
     return varied.tried(setting).change
@@ -293,8 +287,7 @@ def _loops(conditions: Conditions, trials: Trials, repeat: int) -> tuple[Loops, 
     """What other schedules of the program's loops would gain, the best first."""
     recording, found = conditions.recording, []
     for schedule in schedules(recording):
-        stated = {"spread": conditions.spread.part, **schedule.params}
-        posed = pose(conditions.catalog, recording, conditions.path, conditions.speedup, stated)
+        posed = conditions.again(schedule.params)
         how = {**trials.options, "repeat": repeat, "limits": False}
         compared = api.compare(trials.machine, posed.workload, [BASELINE], **how)
         draws = trials.metric.draws(compared, BASELINE)
@@ -307,9 +300,6 @@ def _choices(comparison: Comparison, metric: Metric) -> list[Choice]:
     mix = comparison.mixes()[0]
     first = comparison.select(*mix, BASELINE)
 
-    def choice(policy: str) -> Choice:
-        runs = comparison.select(*mix, policy)
-        return Choice(policy, metric.change(runs, first), estimate(per_seed(runs, metric.value)))
-
     others = (policy for policy in comparison.policies if policy != BASELINE)
-    return sorted(map(choice, others), key=lambda choice: choice.change.mean)
+    choices = (Choice(policy, metric.change(comparison.select(*mix, policy), first)) for policy in others)
+    return sorted(choices, key=lambda choice: choice.change.mean)

@@ -15,7 +15,7 @@ from ampsched.recording.schedules import LoopSchedule
 from ampsched.recording.search import Found, Tried, steps
 from ampsched.recording.setting import Setting
 from ampsched.statistics import Estimate
-from ampsched.uncertainty import Verdict, sentences
+from ampsched.uncertainty import NO_BASIS, Verdict, sentences
 
 BASELINE = LINUX
 UNLIKE = 1000
@@ -31,12 +31,10 @@ class Choice:
     Attributes:
         policy: Its name.
         change: Of what the goal compares against the baseline: -0.1 is 10 % less, or of late frames 10 points.
-        value: What the goal compares.
     """
 
     policy: str
     change: Estimate
-    value: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,7 @@ class Advice:
     def answer(self, machine: str) -> list[str]:
         """The answer in lines, with a name for the machine."""
         told = sentences(self.verdict, self.name, machine, self.metric.name, self.metric.text)
-        return [*([f"no basis of advice: {'; '.join(self.overridden)}"] if self.overridden else []), *told]
+        return [*([f"{NO_BASIS}: {'; '.join(self.overridden)}"] if self.overridden else []), *told]
 
     @property
     def choices_of_settings(self) -> list[Tried]:

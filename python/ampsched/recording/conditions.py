@@ -99,6 +99,10 @@ class Conditions:
         """What a reader must know of them, in words."""
         return [*self.spread.texts, f"speed-up {self.speedup.text}"]
 
+    def again(self, params: Mapping[str, float] | None = None, *, like: str = TYPICAL_PROFILE) -> Conditions:
+        """Those of the same recording with other parameters, or of a program that behaves otherwise; see `pose`."""
+        return pose(self.catalog, self.recording, self.path, self.speedup, params, like, self.spread)
+
     def drawn(self, _seed: int) -> Workload:
         """The workload with a seed: a program alone starts at once."""
         return self.workload

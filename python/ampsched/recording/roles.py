@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ampsched._core import Recording, work_ns
+from ampsched.naming import in_number
 
 JIT, GC, BOTH = "compiling", "collecting garbage", "compiling and collecting garbage"
 BEGINNINGS = {
@@ -47,7 +48,7 @@ def roles_text(recording: Recording) -> str | None:
         return None
     whole = max(sum(each_ns), 1)
     parts = [
-        f"{count} thread{'s' * (count > 1)} {role} ({ns / whole:.0%} of the work)"
+        f"{count} {in_number(count, 'thread')} {role} ({ns / whole:.0%} of the work)"
         for role, (count, ns) in sums.items()
     ]
     return "its language's own: " + ", ".join(parts)

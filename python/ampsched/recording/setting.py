@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ampsched.naming import in_number
 from ampsched.recording.check import LINUX
 from ampsched.recording.cores import Cores
 
@@ -33,7 +34,7 @@ class Setting:
     @property
     def name(self) -> str:
         """Such as ``linux`` or ``4 threads under linux on the big cores``."""
-        count = f"{self.threads} thread{'' if self.threads == 1 else 's'} under " if self.threads else ""
+        count = f"{self.threads} {in_number(self.threads, 'thread')} under " if self.threads else ""
         where = f" on {self.cores.name}" if self.cores else ""
         variables = [f"{name}={value}" for name, value in self.environment]
         governor = [f"governor {self.governor}"] if self.governor else []

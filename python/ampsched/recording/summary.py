@@ -10,6 +10,7 @@ from typing import Any
 
 from ampsched._core import Recording, wake_ups, work_ns
 from ampsched.children import SIGNALLED
+from ampsched.naming import in_number
 
 THREADS_MAX = 12
 PAIRS_MAX = 5
@@ -104,7 +105,7 @@ def sources(info: Mapping[str, Any]) -> str | None:
         return None
     counts = f"{merged['tied']} waits tied to threads, {merged['added']} added"
     if merged["threads"]:
-        counts += f", {merged['threads']} thread{'s' * (merged['threads'] != 1)} without the library"
+        counts += f", {merged['threads']} {in_number(merged['threads'], 'thread')} without the library"
     return f"told by the library and the kernel: {counts}"
 
 

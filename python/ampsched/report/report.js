@@ -96,22 +96,41 @@
     });
     tools.append(button);
   };
-  const choose = (tools, metrics, act) => {
-    if (metrics.length < 2) return;
-    const pick = make("select");
-    metrics.forEach((each, index) => pick.append(make("option", { value: index, textContent: each.name })));
-    pick.addEventListener("change", () => act(metrics[+pick.value]));
-    tools.append(make("label", {}, "Metric ", pick));
+  // What the reader chooses of a figure: its metric, and whether the axis begins at 0.
+  const choices = (tools, metrics, draw) => {
+    const chosen = { metric: metrics[0], zero: false };
+    if (metrics.length > 1) {
+      const pick = make("select");
+      metrics.forEach((each, index) => pick.append(make("option", { value: index, textContent: each.name })));
+      pick.addEventListener("change", () => {
+        chosen.metric = metrics[+pick.value];
+        draw();
+      });
+      tools.append(make("label", {}, "Metric ", pick));
+    }
+    press(tools, "axis from zero", false, (on) => {
+      chosen.zero = on;
+      draw();
+    });
+    return chosen;
+  };
+  // The groups that the page's filter shows; null if it has none.
+  const filtered = (figure) => {
+    const article = figure.closest("article");
+    return article.querySelector(".filter") ? shown(article) : null;
+  };
+  const fit = (canvas, chart, height) => {
+    canvas.style.height = `${height}px`;
+    chart().resize();
   };
   const narrow = (figure) => figure.clientWidth < 560;
 
   const forms = {
     // Policies with intervals, for a metric that the reader chooses.
     intervals({ figure, canvas, tools, data, chart }) {
-      let metric = data.metrics[0];
-      let zero = false;
       const draw = () => {
-        const groups = figure.closest("article").querySelector(".filter") ? shown(figure.closest("article")) : null;
+        const { metric, zero } = chosen;
+        const groups = filtered(figure);
         const rows = [];
         let last = "";
         for (const row of metric.rows) {
@@ -121,8 +140,7 @@
         }
         const values = rows.filter((row) => row.policy !== undefined);
         const height = Math.max(140, 64 + 30 * rows.length);
-        canvas.style.height = `${height}px`;
-        chart().resize();
+        fit(canvas, chart, height);
         chart().setOption(
           {
             animation: false,
@@ -191,22 +209,15 @@
           true,
         );
       };
-      choose(tools, data.metrics, (chosen) => {
-        metric = chosen;
-        draw();
-      });
-      press(tools, "axis from zero", false, (on) => {
-        zero = on;
-        draw();
-      });
+      const chosen = choices(tools, data.metrics, draw);
       return draw;
     },
 
     // A curve per policy along a parameter, with intervals, for a metric that the reader chooses.
     curves({ figure, canvas, tools, data, chart }) {
-      let metric = data.metrics[0];
-      let zero = false;
-      const values = [...new Set(metric.lines.flatMap((line) => line.points.map(([x]) => x)))]
+      const chosen = choices(tools, data.metrics, () => draw());
+      const all = chosen.metric.lines;
+      const values = [...new Set(all.flatMap((line) => line.points.map(([x]) => x)))]
         .filter((x) => x !== null)
         .sort((a, b) => a - b);
       const [first, last] = [values[0], values.at(-1)];
@@ -216,12 +227,11 @@
       const margin = grows ? Math.pow(last / first, 0.04) : 0.04 * (last - first);
       const at = (line) => data.policies.indexOf(line.groups[0]);
       const draw = () => {
-        const article = figure.closest("article");
-        const groups = article.querySelector(".filter") ? shown(article) : null;
+        const { metric, zero } = chosen;
+        const groups = filtered(figure);
         const visible = metric.lines.filter((line) => !groups || line.groups.some((each) => groups.has(each)));
         const curved = visible.filter((line) => line.points.length > 1);
-        canvas.style.height = "340px";
-        chart().resize();
+        fit(canvas, chart, 340);
         chart().setOption(
           {
             animation: false,
@@ -282,16 +292,8 @@
           true,
         );
       };
-      choose(tools, data.metrics, (chosen) => {
-        metric = chosen;
-        draw();
-      });
-      press(tools, "axis from zero", false, (on) => {
-        zero = on;
-        draw();
-      });
       const legend = make("span", { className: "lines" });
-      for (const line of metric.lines) {
+      for (const line of all) {
         const swatch = make("span", { className: "swatch" });
         swatch.dataset.colour = `c${at(line) % 10}`;
         legend.append(make("span", {}, swatch, line.policy));
@@ -346,8 +348,7 @@
       };
       const draw = () => {
         const height = 92 + data.rows.length * (data.rows.length > 16 ? 20 : 30);
-        canvas.style.height = `${height}px`;
-        chart().resize();
+        fit(canvas, chart, height);
         const visible = data.spans.map((span, index) => [...span, index]).filter((span) => !hidden.has(span[3]));
         const arrows = [];
         if (links && chosen >= 0) {
@@ -476,8 +477,7 @@
     // Counts by category, one bar each, parts stacked.
     stacked({ figure, canvas, data, chart }) {
       return () => {
-        canvas.style.height = `${90 + 30 * data.rows.length}px`;
-        chart().resize();
+        fit(canvas, chart, 90 + 30 * data.rows.length);
         chart().setOption(
           {
             animation: false,
@@ -519,10 +519,8 @@
     // How often a value fell into each class, a step per policy.
     histogram({ figure, canvas, data, chart }) {
       return () => {
-        const article = figure.closest("article");
-        const groups = article.querySelector(".filter") ? shown(article) : null;
-        canvas.style.height = "280px";
-        chart().resize();
+        const groups = filtered(figure);
+        fit(canvas, chart, 280);
         chart().setOption(
           {
             animation: false,

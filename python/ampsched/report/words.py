@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ampsched.naming import in_number
 from ampsched.report.page import Cell, Chart
 from ampsched.statistics import Estimate
 
@@ -143,7 +144,7 @@ def listed(items: list[str]) -> str:
 
 def plural(count: int, word: str) -> str:
     """Such as ``1 seed`` or ``3 seeds``."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+    return f"{count:,} {in_number(count, word)}"
 
 
 def told(lines: Sequence[str]) -> tuple[str, str]:

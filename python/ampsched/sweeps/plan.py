@@ -13,7 +13,7 @@ from ampsched.files import read_text
 from ampsched.models import FOLDER as MODELS
 from ampsched.models import SUFFIX as MODEL_SUFFIX
 from ampsched.noise import Noise
-from ampsched.placed import Placed, has_recordings, noise_beside
+from ampsched.placed import Placed, has_recordings, noise_of
 from ampsched.policy import Policy, PolicySpec
 from ampsched.ranges import Range
 from ampsched.settings import CoreOrders, MixSettings, complete, declared
@@ -133,6 +133,7 @@ class _Maker:
         self._machines: dict[str, Machine] = {}
         self._digests: dict[tuple[str, ...], str] = {}
         self._known: dict[tuple[str, str], Known] = {}
+        self._recorded: dict[str, bool] = {}
         self.mixes: dict[tuple[str, str], Known] = {}
 
     def _patterns(self, axis: str, values: Sequence[object]) -> list[Pattern]:
@@ -223,7 +224,7 @@ class _Maker:
     def _placed(self, place: Mapping[str, str]) -> Thing:
         """The workload at a place: of a recording, what it is on that machine."""
         text = place["workload"]
-        if not has_recordings(self.catalog, self.objects.get(text, text)):
+        if not self._is_recorded(text):
             return self._thing("workload", text)
         key = (place["machine"], text)
         if key not in self._things:
@@ -233,6 +234,12 @@ class _Maker:
             self._known[key] = Known.of(found.workload, error, against)
             self._things[key] = Thing(found.workload.name, _sent(text), content_of(found.workload))
         return self._things[key]
+
+    def _is_recorded(self, text: str) -> bool:
+        """Whether a workload has recordings: its file is read once, not at each place."""
+        if text not in self._recorded:
+            self._recorded[text] = has_recordings(self.catalog, self.objects.get(text, text))
+        return self._recorded[text]
 
     def _thing(self, axis: str, text: str) -> Thing:
         if (axis, text) not in self._things:
@@ -259,8 +266,7 @@ class _Maker:
 
     def _options(self, place: Mapping[str, str]) -> tuple[tuple[tuple[str, Any], ...], str]:
         """Settings at a place, and a digest of what they mean."""
-        workload = self.objects.get(place["workload"], place["workload"])
-        noise = noise_beside(place["noise"], workload, catalog=self.catalog)
+        noise = noise_of(place["noise"], has_recordings=self._is_recorded(place["workload"]))
         given = {**self.wanted.settings, **{name: place[name] for name in OPTIONS}, "noise": str(noise)}
         settings = complete(MixSettings, given)
         options = options_of(settings)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampsched import curves
 from ampsched.decisive import SLOWDOWN, TURNAROUND, WORK_DONE, Decisive, time_text
+from ampsched.naming import in_number
 from ampsched.parameters import AXES, Parameters
 from ampsched.sweeps.measures import measure
 from ampsched.sweeps.plan import OPTIONS, Known
@@ -107,10 +108,9 @@ class Judged:
 
     def sentences(self) -> list[str]:
         """The verdict in lines, the same as those of `compare`."""
-        if self.known.against:
-            return [no_basis(self.known.against)]
         machine, workload = ", ".join([self.place[0], *self.options]), self.place[1]
-        return sentences(self.verdict, workload, machine, self.deciding.name, self.deciding.text)
+        name, text = self.deciding.name, self.deciding.text
+        return sentences(self.verdict, workload, machine, name, text, self.known.against)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, with the keys that `compare` has."""
@@ -365,5 +365,5 @@ def _few(lines: Sequence[str], word: str) -> list[str]:
     left = len(lines) - LINES_MAX
     return [
         *lines[:LINES_MAX],
-        *([f"and {left} more {word}{'s' if left > 1 else ''}, which --json has"] if left > 0 else []),
+        *([f"and {left} more {in_number(left, word)}, which --json has"] if left > 0 else []),
     ]
